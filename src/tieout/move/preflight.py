@@ -11,7 +11,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import Destination, Source, Target
 from tieout.connectors.registry import open_endpoint, open_source, open_target
-from tieout.errors import TieoutError, UnsupportedError, UsageError
+from tieout.errors import EndpointError, TieoutError, UnsupportedError, UsageError
 from tieout.model.levels import (
     Levels,
     Promise,
@@ -31,6 +31,7 @@ from tieout.model.requests import MoveRequest
 from tieout.model.tables import Table, TableName
 from tieout.move.create_tables import CREATE_IT, TableCreator, lost_table, refuse_unlike
 from tieout.move.plan import as_made, redefined
+from tieout.move.resume import all_stopped, start_over
 from tieout.tasks.created import key_of_created
 from tieout.tasks.preflight import as_problem, examine, untested, with_problems
 from tieout.tasks.routing import Route, created_columns, routes, transfer_of
@@ -112,7 +113,9 @@ class MovePreflight:
 
     def examine_all(self) -> tuple[list[Problem], MoveForecast]:
         problems = [*untested("source", self.endpoints[0]), *untested("target", self.endpoints[1])]
-        ways = self._ways(self._known_routes(problems))
+        known = self._unless_lost(problems)
+        ways = self._ways(known)
+        problems += self._all_stopped(known, ways)
         levels, targets = self._levels(ways), list(map(self._target_level, ways))
         problems += [*self._problems(ways, levels), *_gone(ways)]
         retention = self.source.retention(self.request.task)
@@ -129,6 +132,34 @@ class MovePreflight:
             retention.kept,
             levels.reasons,
         )
+
+    def _unless_lost(self, problems: list[Problem]) -> list[Route]:
+        """The routes, unless the feed lost what was read of it: its tables may seem to be gone, then."""
+        try:
+            self._prove_feed()
+        except TieoutError as error:
+            problems.append(as_problem(error, Severity.PREVENTS, "source"))
+            return []
+        return self._known_routes(problems)
+
+    def _all_stopped(self, known: Sequence[Route], ways: Sequence[_Way]) -> list[Problem]:
+        """Earlier movers have stopped every table, and nobody has asked for one of them again."""
+        if ways or not known:
+            return []
+        task = self.request.task
+        if any(str(route.source) in self._asked_again() for route in known):
+            return []
+        reason = next(iter(self.target.progress.stopped(task).values()))
+        return [Problem(Severity.PREVENTS, all_stopped(task, reason), start_over(self.endpoints[0], task))]
+
+    def _asked_again(self) -> set[str]:
+        """The tables that are to be copied again."""
+        try:
+            return self.target.restarts.requested(self.request.task)
+        except EndpointError as error:
+            if error.transient:
+                raise
+            return set()  # tables of an older layout
 
     def _known_routes(self, problems: list[Problem]) -> list[Route]:
         """The routes of all entries that are right; a wrong entry does not hide problems of the others."""
@@ -244,7 +275,7 @@ class MovePreflight:
         task = self.request.task
         begun = [way for way in ways if way.destination.has_task_rows]
         stored = self.target.progress.definitions(task) if begun else {}
-        again = self.target.restarts.requested(task) if stored else set()
+        again = self._asked_again() if stored else set()
         joining = self.target.progress.definitions(joining_task(task)) if stored else {}
         for way in begun:
             name = str(way.table.name)

@@ -489,3 +489,23 @@ def test_a_key_that_is_named_as_what_it_is(ahead: Ahead, spark: SparkSession) ->
         assert prevents(ahead.look(asked, task="named")) == {}
         api.drop_move(request, meta)
         ahead.target.execute("DROP TABLE t")
+
+
+@between("mariadb-postgres")
+def test_every_table_is_stopped(ahead: Ahead, spark: SparkSession) -> None:
+    ahead.source.execute("CREATE TABLE t (id INT PRIMARY KEY, a INT)")
+    request = MoveRequest("stopped", ahead.source.url, ahead.target.url, (TableRequest("t"),))
+    meta = f"sqlite:///{ahead.directory}/meta.db"
+    api.run_move(request, spark=spark, meta=meta, until_caught_up=True)
+    ahead.source.execute("ALTER TABLE t CHANGE a b VARCHAR(9)")
+    for _ in range(2):
+        with pytest.raises(UnsupportedError) as refused:
+            api.run_move(request, spark=spark, meta=meta, until_caught_up=True)
+    assert "every table of the task stopped is stopped: " in refused.value.message
+    ((line, fix),) = prevents(ahead.look("t", task="stopped")).items()
+    assert line.endswith(refused.value.message)
+    assert fix == refused.value.hint
+    api.restart_table(request, "t", meta)
+    assert prevents(ahead.look("t", task="stopped")) == {}
+    api.run_move(request, spark=spark, meta=meta, until_caught_up=True)
+    api.drop_move(request, meta)
