@@ -316,6 +316,8 @@ def uncomputable(request: TableRequest, source: Table, target: Table) -> list[st
         column = there.get(name.casefold())
         if column is not None and (column.generated or column.type.name is TypeName.BITS):
             problems.append(f"{column.name}: a transform can't compute {column.type}")
+        elif column is not None and column.type.native == "name":
+            problems.append(f"{column.name}: {_CUT}")
     texts = [expression for expression, _ in request.expressions.values()]
     for text in [*texts, *([condition] if (condition := condition_of(request)) else [])]:
         problems += [f"{text!r}: the source has no column {name}" for name in unknown_names(text, source)]
@@ -383,11 +385,23 @@ _LABELLED = {TypeName.ENUM, TypeName.SET}
 _WITHOUT_SPACES = {TypeName.CHAR, TypeName.UUID, TypeName.ENUM}
 
 
+_CUT = "PostgreSQL silently cuts a text off after 63 bytes where a column is a name; use varchar"
+
+
+def _is_short(t: LogicalType) -> bool:
+    """Whether no value has more than 63 bytes as a text."""
+    if t.name in (TypeName.TEXT, TypeName.CHAR, TypeName.ENUM):
+        return bool(t.precision) and 4 * (t.precision or 0) <= 63
+    return t.name in _WHOLE or t.name in _CLOCKED or t.name in (TypeName.DATE, TypeName.UUID, TypeName.YEAR)
+
+
 def misfit(source: LogicalType, target: LogicalType, *, same_engine: bool) -> str | None:
     """Why the target would change values silently. None: it stores them unchanged, or reports what does not fit.
 
     `same_engine`: both sides are the same engine.
     """
+    if target.native == "name" and source.native != "name" and not _is_short(source):
+        return _CUT
     if _is_money(source, target) or (target.name is TypeName.TEXT and source.name is not TypeName.BINARY):
         return None
     kind = common_kind(source, target)
