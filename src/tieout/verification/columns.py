@@ -72,8 +72,18 @@ def compare_schemas(
         else:
             pairs.append(pair)
     for right in target.columns:
-        if _wanted(right.name, request) and _counterpart(right.name, source.columns) is None:
+        if not _wanted(right.name, request) or _counterpart(right.name, source.columns) is not None:
+            continue
+        text, _ = request.expressions.get(right.name, ("", ""))
+        if not text:
             findings.append(only_on("target", right))
+            continue
+        # The source's expression is for the target's column, which may have a name of its own.
+        pair = _pair(*computed(Column(right.name, right.type), right), request, options)
+        if isinstance(pair, Incomparable):
+            unverified.append(UnverifiedColumn(right.name, pair.reason))
+        else:
+            pairs.append(pair)
     key, remarks = _key(source, target, pairs, request)
     findings += remarks
     if not (source.declares and target.declares):
