@@ -16,7 +16,7 @@ from tieout.connectors.sql.selection import Selection, selected
 from tieout.errors import MissingObjectError, UnsupportedError, WriteError
 from tieout.model.moves import Fence, Transfer
 from tieout.model.tables import Table, TableName
-from tieout.model.types import LogicalType
+from tieout.model.types import LogicalType, TypeName
 from tieout.spark.executor_work import run_work
 from tieout.spark.frames.computed_types import computed_types
 from tieout.tasks.created import disagreement, selection_from, typed
@@ -219,6 +219,8 @@ class TableCreator:
         return [f"{table.name}.{column.column}: {column.reason}" for column in self._unsupported(structure)]
 
     def _structure(self, table: Table, selection: Selection | None) -> Structure | list[UnsupportedColumn]:
+        if selection is not None and (refused := self._uncomputable(table, selection)):
+            return refused
         if self.same_engine:
             return self.source.structure(table, selection)
         wiring = self.source.wiring(table)
@@ -227,6 +229,16 @@ class TableCreator:
         table, wiring, left_out = selected(table, wiring, selection)
         structure = self.target.structure_of(table, wiring)
         return replace(structure, left_out=tuple(left_out)) if isinstance(structure, Structure) else structure
+
+    def _uncomputable(self, table: Table, selection: Selection) -> list[UnsupportedColumn]:
+        """Columns that are renamed, which Spark does, and that the target would have in a form that it can't write."""
+        renamed = [(name, origin) for name, origin in selection.columns if origin and name in selection.computed]
+        found = [(name, table.column(origin)) for name, origin in renamed]
+        return [
+            UnsupportedColumn(name, f"a transform can't compute {column.type}")
+            for name, column in found
+            if column.type.name is TypeName.BITS or (column.generated and self.same_engine)
+        ]
 
     def _unsupported(self, structure: Structure | list[UnsupportedColumn]) -> list[UnsupportedColumn]:
         if not isinstance(structure, Structure):

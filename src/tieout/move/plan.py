@@ -8,12 +8,14 @@ from functools import partial
 
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.errors import UnsupportedError
+from tieout.model.levels import is_transactional
 from tieout.model.moves import Fence, StoppedTable, Transfer
 from tieout.model.requests import MoveRequest
 from tieout.model.tables import Index, Table, TableName
 from tieout.move.create_tables import Session, Step, TableCreator
 from tieout.move.schema_changes import as_planned
 from tieout.tasks.created import key_of_created
+from tieout.tasks.definition import changes_between, definition_of
 from tieout.tasks.routing import Route, routes, transfer_of
 from tieout.tasks.shards import alike_shards
 
@@ -68,15 +70,31 @@ class Planner:
         ]
         began = known is not None and known.began is not None
         pairs = self._without_unfit(pairs, set(planned) if began else set())
+        self._refuse_redefined([route for route, _ in pairs])
         found = [route for route, _ in pairs]
         self._fitted([(route, table) for route, table in pairs if route.exists])  # before it creates anything
         self.creator.create_missing(found, {table.name: table for _, table in pairs}, self.session)
-        unknown = progress.without_target(task)
+        unknown, stored = progress.without_target(task), progress.definitions(task)
         for route, table in pairs:
-            name = str(table.name)
-            if name not in planned or name in unknown:
-                progress.plan_columns(self.fence, table.name, planned.get(name, table.column_names), route.target)
+            name, definition = str(table.name), definition_of(route.request)
+            if name not in planned or name in unknown or stored.get(name) != definition:
+                columns = planned.get(name, table.column_names)
+                progress.plan_columns(self.fence, table.name, columns, route.target, definition)
         return self._fitted(pairs)
+
+    def _refuse_redefined(self, found: Sequence[Route]) -> None:
+        """UnsupportedError if the task transforms a table otherwise than when its rows were copied."""
+        target, task = self.creator.target, self.request.task
+        stored = target.progress.definitions(task)
+        chunks = target.chunks.of(task, [route.source for route in found])
+        copied = {chunk.table for chunk in chunks if chunk.held is not None}
+        planned = {chunk.table for chunk in chunks}
+        for route in found:
+            if route.source not in planned or (reason := redefined(route, stored, task)) is None:
+                continue
+            # Without transactions, a chunk that was not finished has left rows, too.
+            if route.source in copied or not is_transactional(target.level_of(self._target_of(route))):
+                raise UnsupportedError(*reason)
 
     def _refuse_alike(self, routed: Sequence[Route], planned: Collection[str]) -> None:
         """Stops a late table whose rows could not be distinguished from another table's. UsageError if the task has not
@@ -177,6 +195,22 @@ class Planner:
             )
             for (route, source), target in zip(pairs, targets, strict=True)
         ]
+
+
+def redefined(route: Route, stored: Mapping[str, str], task: str, *, alone: bool = True) -> tuple[str, str] | None:
+    """The message and the fix if a table's rows were copied by another definition than the task has for it now. Tables
+    that an earlier version planned have none.
+
+    `alone`: a restart can replace its rows.
+    """
+    name, present = str(route.source), definition_of(route.request)
+    if stored.get(name, present) == present:
+        return None
+    again = f"copy it again: tieout task restart {task} {name}" if alone else "drop the task and start over"
+    return (
+        f"{name}: its rows were copied by another definition: {changes_between(stored[name], present)}",
+        f"restore the old definition, or {again}",
+    )
 
 
 def as_made(target: Table, source: Table, step: int | None, key: tuple[str, ...] | None = None) -> Table:

@@ -11,7 +11,7 @@ from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import Destination, Source, Target
 from tieout.connectors.registry import open_endpoint, open_source, open_target
-from tieout.errors import TieoutError, UnsupportedError, UsageError
+from tieout.errors import EndpointError, TieoutError, UnsupportedError, UsageError
 from tieout.model.levels import (
     Levels,
     Promise,
@@ -31,11 +31,12 @@ from tieout.model.requests import MoveRequest
 from tieout.model.tables import Table, TableName
 from tieout.move.create_tables import CREATE_IT, TableCreator, lost_table, refuse_unlike
 from tieout.move.entries import routes_of_right_entries
-from tieout.move.plan import as_made
+from tieout.move.plan import as_made, redefined
+from tieout.move.resume import all_stopped, start_over
 from tieout.tasks.created import key_of_created
 from tieout.tasks.preflight import as_problem, examine, untested, with_problems
 from tieout.tasks.routing import Route, created_columns, merged_targets, routes, transfer_of
-from tieout.tasks.transforms import condition_of, nondeterministic_part
+from tieout.tasks.transforms import condition_of, nondeterministic_part, tells_tables_apart
 
 _NAMED = 3
 """Tables to name of many."""
@@ -116,7 +117,9 @@ class MovePreflight:
 
     def examine_all(self) -> tuple[list[Problem], MoveForecast]:
         problems = [*untested("source", self.endpoints[0]), *untested("target", self.endpoints[1])]
-        ways = self._ways(self._known_routes(problems))
+        known = self._unless_lost(problems)
+        ways = self._ways(known)
+        problems += self._all_stopped(known, ways)
         levels, targets = self._levels(ways), list(map(self._target_level, ways))
         problems += [*self._problems(ways, levels), *_gone(ways)]
         retention = self.source.retention(self.request.task)
@@ -133,6 +136,34 @@ class MovePreflight:
             retention.kept,
             levels.reasons,
         )
+
+    def _unless_lost(self, problems: list[Problem]) -> list[Route]:
+        """The routes, unless the feed lost what was read of it: its tables may seem to be gone, then."""
+        try:
+            self._prove_feed()
+        except TieoutError as error:
+            problems.append(as_problem(error, Severity.PREVENTS, "source"))
+            return []
+        return self._known_routes(problems)
+
+    def _all_stopped(self, known: Sequence[Route], ways: Sequence[_Way]) -> list[Problem]:
+        """Earlier movers have stopped every table, and nobody has asked for one of them again."""
+        if ways or not known:
+            return []
+        task = self.request.task
+        if any(str(route.source) in self._asked_again() for route in known):
+            return []
+        reason = next(iter(self.target.progress.stopped(task).values()))
+        return [Problem(Severity.PREVENTS, all_stopped(task, reason), start_over(self.endpoints[0], task))]
+
+    def _asked_again(self) -> set[str]:
+        """The tables that are to be copied again."""
+        try:
+            return self.target.restarts.requested(self.request.task)
+        except EndpointError as error:
+            if error.transient:
+                raise
+            return set()  # tables of an older layout
 
     def _known_routes(self, problems: list[Problem]) -> list[Route]:
         """The routes of all entries that are right."""
@@ -208,7 +239,7 @@ class MovePreflight:
         found = [
             problem if way is None else self._alone(way, problem) for way, problem in self._of_tables(ways, levels)
         ]
-        return [*self._of_task(ways), *found, *self._unlike(ways), *self._of_throttle()]
+        return [*self._of_task(ways), *found, *self._unlike(ways), *self._redefined(ways), *self._of_throttle()]
 
     def _of_task(self, ways: Sequence[_Way]) -> Iterator[Problem]:
         """What suggests that the source or the target is another one than the task's."""
@@ -254,6 +285,22 @@ class MovePreflight:
             yield from ((way, problem) for problem in self._misfits(way, merged))
         for way in ways:
             yield from ((way, problem) for problem in self._of_levels(way, levels))
+
+    def _redefined(self, ways: Sequence[_Way]) -> Iterator[Problem]:
+        """Tables whose rows were copied by another definition, unless they are about to be copied again."""
+        task = self.request.task
+        begun = [way for way in ways if way.destination.has_task_rows]
+        stored = self.target.progress.definitions(task) if begun else {}
+        again = self._asked_again() if stored else set()
+        joining = self.target.progress.definitions(joining_task(task)) if stored else {}
+        for way in begun:
+            name = str(way.table.name)
+            if name in again and name not in joining:
+                continue
+            shared = any(other is not way and other.route.target == way.route.target for other in ways)
+            alone = name not in joining and not shared and not tells_tables_apart(way.route.request)
+            if (found := redefined(way.route, {**stored, **joining}, task, alone=alone)) is not None:
+                yield Problem(Severity.PREVENTS, *found, "target", name)
 
     def _of_throttle(self) -> Iterator[Problem]:
         """A limit that can't be measured would never throttle the mover, and its user would not know."""

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from tieout.connectors.protocols.change_log import ChangeLog
+from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import Merge, Source, Target
 from tieout.errors import BusyError, LogLostError
 from tieout.meta.positions import Moves
@@ -16,6 +17,20 @@ from tieout.model.tables import TableName
 from tieout.move.status import StatusKeeper
 
 START_OVER = "drop the task and start over"
+
+
+def start_over(source: Endpoint, task: str) -> str:
+    """What to do about stopped tables. A feed is read from its beginning again, and stops where it did."""
+    if source.capabilities.rows:
+        return f"copy a table again: tieout task restart {task} TABLE; or {START_OVER}"
+    return (
+        "if an event stopped it, drop the task, empty its tables and start over with events from after that one; "
+        f"if the target did, correct it, then: tieout task restart {task} TABLE"
+    )
+
+
+def all_stopped(task: str, reason: str | None) -> str:
+    return f"every table of the task {task} is stopped: {reason}"
 
 
 @dataclass(frozen=True)

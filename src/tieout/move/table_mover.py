@@ -30,7 +30,7 @@ from tieout.move.follow import Follower, LogBatches
 from tieout.move.lanes import LanePlan
 from tieout.move.merger import Merger
 from tieout.move.plan import Planner
-from tieout.move.resume import START_OVER, Resume
+from tieout.move.resume import Resume, all_stopped, start_over
 from tieout.move.retry import Retry
 from tieout.move.schema_changes import TableProblem, TableProblemFound
 from tieout.move.snapshot import ChunkCopied, CopyChunk, copy_chunks, plan_chunks, run_plain
@@ -200,7 +200,7 @@ class TableMover:
         """UnsupportedError if earlier movers have stopped every table."""
         if not self.transfers:
             reason = self.status.stopped_tables[0].stopped
-            raise AllStopped(f"every table of the task {self.request.task} is stopped: {reason}", self._start_over)
+            raise AllStopped(all_stopped(self.request.task, reason), self._start_over)
 
     def _copy_retried(self, spark: SparkSession, most: int | None = None) -> None:
         """Copies, `most` chunks at most; after an outage, resumes with the chunks that are left."""
@@ -438,13 +438,7 @@ class TableMover:
 
     @property
     def _start_over(self) -> str:
-        """What to do about stopped tables. A feed is read from its beginning again, and stops where it did."""
-        if self.endpoints[0].capabilities.rows:
-            return f"copy a table again: tieout task restart {self.request.task} TABLE; or {START_OVER}"
-        return (
-            "if an event stopped it, drop the task, empty its tables and start over with events from after that one; "
-            f"if the target did, correct it, then: tieout task restart {self.request.task} TABLE"
-        )
+        return start_over(self.endpoints[0], self.request.task)
 
     def _watch_targets(self) -> None:
         """Stops tables whose rows are older than the progress: they were restored without it."""

@@ -35,7 +35,7 @@ from tieout.tasks.transforms import (
     tells_tables_apart,
     unknown_names,
 )
-from tieout.tasks.type_fit import WHOLE, misfit
+from tieout.tasks.type_fit import CUT, WHOLE, misfit
 
 OURS = "Tieout's staging tables use that column name"
 
@@ -167,7 +167,8 @@ def merged_targets(found: Sequence[Route]) -> set[TableName]:
 
 def created_columns(route: Route, source: Table, merged: Collection[TableName]) -> Selection | None:
     """The columns of the table that the task has to create; None if they are the source's. `merged`: merged_targets."""
-    return selection_of(route.request, source, _chosen(route.request, source), shared=route.target in merged)
+    request = _with_own_names_chosen(route.request, source)
+    return selection_of(request, source, _chosen(request, source), shared=route.target in merged)
 
 
 def _route(pair: NamePair, sides: tuple[Names, Names]) -> Route:
@@ -199,6 +200,7 @@ class Matched:
 
 def match_columns(request: TableRequest, source: Table, target: Table) -> Matched:
     """Matches columns by name, as the task's entry for the table says."""
+    request = _with_own_names_chosen(request, source)
     chosen = _chosen(request, source)
     meant = columns_meant(request.expressions, target.column_names, target.name.name)
     texts = {column: request.expressions[name][0] for name, column in meant.items()}
@@ -278,6 +280,19 @@ def transfer_of(
     return replace(moved, takes_more=request.columns is None)
 
 
+def _with_own_names_chosen(request: TableRequest, source: Table) -> TableRequest:
+    """A column that is computed as nothing but itself (`{id: "id"}`) is chosen unchanged: the key may be, too."""
+    known = {name for name, (text, _) in request.expressions.items() if renamed_column(text, source) == name}
+    if not known:
+        return request
+    return replace(
+        request,
+        columns=None if request.columns is None else (*request.columns, *sorted(known)),
+        exclude_columns=tuple(name for name in request.exclude_columns if name not in known),
+        expressions={name: texts for name, texts in request.expressions.items() if name not in known},
+    )
+
+
 def _chosen(request: TableRequest, source: Table) -> list[Column]:
     """The columns to move. Raises UsageError for names that the source does not have."""
 
@@ -314,11 +329,14 @@ def _computed_instead(column: Column, target: LogicalType) -> str | None:
 
 
 def uncomputable(request: TableRequest, source: Table, target: Table) -> list[str]:
+    request = _with_own_names_chosen(request, source)
     meant = columns_meant(request.expressions, target.column_names, target.name.name)
     problems = [f"it has no column {name}" for name in request.expressions if name not in meant]
     for column in map(target.column, meant.values()):
         if column.generated or column.type.name is TypeName.BITS:
             problems.append(f"{column.name}: a transform can't compute {column.type}")
+        elif column.type.native == "name":
+            problems.append(f"{column.name}: {CUT}")
     texts = [expression for expression, _ in request.expressions.values()]
     for text in [*texts, *([condition] if (condition := condition_of(request)) else [])]:
         problems += [f"{text!r}: the source has no column {name}" for name in unknown_names(text, source)]

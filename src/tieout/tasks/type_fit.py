@@ -12,12 +12,16 @@ _CLOCKED = {*_MOMENTS, TypeName.TIME, TypeName.TIMETZ}
 _LABELLED = {TypeName.ENUM, TypeName.SET}
 _WITHOUT_SPACES = {TypeName.CHAR, TypeName.UUID, TypeName.ENUM}
 
+CUT = "PostgreSQL silently cuts a text off after 63 bytes where a column is a name; use varchar"
+
 
 def misfit(source: LogicalType, target: LogicalType, *, same_engine: bool) -> str | None:
     """Why the target would change values silently. None: it stores them unchanged, or reports what does not fit.
 
     `same_engine`: both sides are the same engine.
     """
+    if target.native == "name" and source.native != "name" and not _is_short(source):
+        return CUT
     if _is_money(source, target) or (target.name is TypeName.TEXT and source.name is not TypeName.BINARY):
         return None
     kind = common_kind(source, target)
@@ -88,3 +92,10 @@ def _same_size(source: LogicalType, target: LogicalType) -> bool:
 
 def _is_money(source: LogicalType, target: LogicalType) -> bool:
     return source.native == "money" and target.name is TypeName.DECIMAL and (target.scale or 0) >= 2
+
+
+def _is_short(t: LogicalType) -> bool:
+    """Whether no value has more than 63 bytes as a text."""
+    if t.name in (TypeName.TEXT, TypeName.CHAR, TypeName.ENUM):
+        return bool(t.precision) and 4 * (t.precision or 0) <= 63
+    return t.name in WHOLE or t.name in _CLOCKED or t.name in (TypeName.DATE, TypeName.UUID, TypeName.YEAR)

@@ -75,8 +75,18 @@ def compare_schemas(
             pairs.append(pair)
     paired = {right.name for right in partners.values()}
     for right in target.columns:
-        if _wanted(right.name, request) and right.name not in paired:
+        if not _wanted(right.name, request) or right.name in paired:
+            continue
+        text, _ = request.expressions.get(right.name, ("", ""))
+        if not text:
             findings.append(only_on("target", right))
+            continue
+        # The source's expression is for the target's column, which may have a name of its own.
+        pair = _pair(*computed(Column(right.name, right.type), right), request, options)
+        if isinstance(pair, Incomparable):
+            unverified.append(UnverifiedColumn(right.name, pair.reason))
+        else:
+            pairs.append(pair)
     key, remarks = _key(source, target, pairs, request)
     findings += remarks
     if not (source.declares and target.declares):

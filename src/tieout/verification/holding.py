@@ -103,7 +103,7 @@ _TRUTH = {
     **dict.fromkeys(("false", "fals", "fal", "fa", "f", "no", "n", "off", "of", "0"), "0"),
 }
 """PostgreSQL takes each beginning of a word that can mean nothing else."""
-_SHORT_YEAR = re.compile(r"[0-9]{1,2}")
+_YEAR = re.compile(r"[0-9]{4}")
 _SPACE = " \t\n\v\f\r"
 
 
@@ -119,7 +119,7 @@ def _holding(t: LogicalType) -> Callable[[str], str] | None:
     if t.name is TypeName.INTEGER:
         return _rounded_to(0)
     if t.name is TypeName.YEAR:
-        return lambda text: str(int(text) + (2000 if int(text) < 70 else 1900)) if _SHORT_YEAR.fullmatch(text) else text
+        return lambda text: str(int(text)) if _YEAR.fullmatch(text) else text
     return _rounded_to(t.scale) if t.name is TypeName.DECIMAL and t.precision and t.scale is not None else None
 
 

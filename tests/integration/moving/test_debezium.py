@@ -449,9 +449,17 @@ def test_files_that_were_read_and_are_others_now(to_postgres: Feeding, harm: Any
     to_postgres.feed.append("b.jsonl", ORDERS.created(order(3)))
     to_postgres.run()
     harm(to_postgres.feed)
-    with pytest.raises(LogLostError, match="drop the task"):
+    with pytest.raises(LogLostError, match="drop the task") as lost:
         to_postgres.run()
+    assert _prevented(to_postgres) == [lost.value.message]
     assert to_postgres.rows("id") == [(1,), (2,), (3,)]
+
+
+def _prevented(feeding: Feeding) -> list[str]:
+    """What a preflight says that prevents a move."""
+    verify = VerifyRequest(feeding.request.source, feeding.request.target, feeding.request.tables)
+    problems = api.preflight(verify, feeding.meta, move=feeding.request).problems
+    return [problem.message for problem in problems if problem.severity is Severity.PREVENTS]
 
 
 def test_the_only_file_is_gone(to_postgres: Feeding) -> None:
@@ -460,8 +468,9 @@ def test_the_only_file_is_gone(to_postgres: Feeding) -> None:
     to_postgres.run()
     path = to_postgres.feed.directory / "a.json"
     path.rename(to_postgres.feed.directory / "a.json.1")
-    with pytest.raises(LogLostError, match="drop the task"):
+    with pytest.raises(LogLostError, match="drop the task") as lost:
         to_postgres.run()
+    assert lost.value.message in _prevented(to_postgres)
     (to_postgres.feed.directory / "a.json.1").rename(path)
     to_postgres.feed.append("a.json", ORDERS.created(order(2)))
     assert remarks_of(to_postgres.run()) == []

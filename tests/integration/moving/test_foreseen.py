@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -13,6 +14,7 @@ import pytest
 
 from tests.integration.moving.ahead import Ahead, between, notes, only, prevents, weak_user
 from tests.integration.moving.pairs import ACROSS, PAIRS, Moving
+from tests.variants import later
 from tieout import api
 from tieout.cli.main import main
 from tieout.config.urls import parse_url
@@ -487,3 +489,66 @@ def test_a_source_that_is_another_database(moving: Moving) -> None:
     moving.source.execute("INSERT INTO t VALUES (1, 1)")
     assert moving.run()["state"] == "caught up"
     assert moving.rows("t")[0] == moving.rows("t")[1]
+
+
+@pytest.mark.parametrize(
+    ("ahead", "column", "word"),
+    [
+        ("mariadb-postgres", "b BIT(4)", r"bit\(4\)"),
+        ("postgres-mariadb", "b BIT(4)", r"bit\(4\)"),
+        later("postgres-postgres", "b BIT(4)", r"bit\(4\)"),
+        ("mariadb-mariadb", "b INT AS (id + 1) STORED", r"int\(11\)"),
+        later("postgres-postgres", "b INT GENERATED ALWAYS AS (id + 1) STORED", "integer"),
+    ],
+    indirect=["ahead"],
+)
+def test_a_column_that_can_not_be_renamed(ahead: Ahead, column: str, word: str, spark: SparkSession) -> None:
+    """The table was created, refused, and left there."""
+    ahead.source.execute(f"CREATE TABLE t (id INT PRIMARY KEY, {column})")
+    renamed = TableRequest("t", expressions={"c": ("b", "")})
+    (line,) = prevents(ahead.look(renamed))
+    words = line.partition(": ")[2]
+    assert re.search(rf"t\.c: a transform can't compute {word}", words)
+    request = MoveRequest("ahead", ahead.source.url, ahead.target.url, (renamed,))
+    with pytest.raises(UnsupportedError) as refused:
+        api.run_move(request, spark=spark, meta=f"sqlite:///{ahead.directory}/meta.db", until_caught_up=True)
+    assert refused.value.message == words
+    _nothing_was_made(ahead)
+
+
+@between("mariadb-postgres", "postgres-mariadb")
+def test_a_key_that_is_named_as_what_it_is(ahead: Ahead, spark: SparkSession) -> None:
+    ahead.source.execute("CREATE TABLE t (id INT PRIMARY KEY, a INT)")
+    ahead.source.execute("INSERT INTO t VALUES (1, 2)")
+    for asked in (
+        TableRequest("t", expressions={"id": ("id", ""), "c": ("a * 2", "")}, exclude_columns=("a", "id")),
+        TableRequest("t", expressions={"id": ("id", ""), "c": ("a * 2", "")}, columns=("a",)),
+    ):
+        request = MoveRequest("named", ahead.source.url, ahead.target.url, (asked,))
+        meta = f"sqlite:///{ahead.directory}/meta.db"
+        assert prevents(ahead.look(asked)) == {}
+        api.run_move(request, spark=spark, meta=meta, until_caught_up=True)
+        assert ahead.target.rows("SELECT id, c FROM t") == [(1, 4)]
+        assert prevents(ahead.look(asked, task="named")) == {}
+        api.drop_move(request, meta)
+        ahead.target.execute("DROP TABLE t")
+
+
+@between("mariadb-postgres")
+def test_every_table_is_stopped(ahead: Ahead, spark: SparkSession) -> None:
+    ahead.source.execute("CREATE TABLE t (id INT PRIMARY KEY, a INT)")
+    request = MoveRequest("stopped", ahead.source.url, ahead.target.url, (TableRequest("t"),))
+    meta = f"sqlite:///{ahead.directory}/meta.db"
+    api.run_move(request, spark=spark, meta=meta, until_caught_up=True)
+    ahead.source.execute("ALTER TABLE t CHANGE a b VARCHAR(9)")
+    for _ in range(2):
+        with pytest.raises(UnsupportedError) as refused:
+            api.run_move(request, spark=spark, meta=meta, until_caught_up=True)
+    assert "every table of the task stopped is stopped: " in refused.value.message
+    ((line, fix),) = prevents(ahead.look("t", task="stopped")).items()
+    assert line.endswith(refused.value.message)
+    assert fix == refused.value.hint
+    api.restart_table(request, "t", meta)
+    assert prevents(ahead.look("t", task="stopped")) == {}
+    api.run_move(request, spark=spark, meta=meta, until_caught_up=True)
+    api.drop_move(request, meta)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.integration.moving.pairs import Moving
 from tests.integration.tasks.tables import by_target, found, request_of, verified, with_task
+from tests.variants import later
 from tieout import api
 from tieout.errors import TieoutError, UsageError
 from tieout.model.preflight import Severity
@@ -43,6 +44,31 @@ def test_text_compares_by_its_letters_whatever_the_column_collates(mariadb_to_po
     plain = VerifyRequest(moving.source.url, moving.target.url, moving.request.tables)
     (table,) = api.run_verification(plain, spark=moving.spark, meta=moving.meta).tables
     assert (table.differences.missing, table.differences.extra) == (12, 0)
+
+
+@pytest.mark.parametrize("strategy", ["auto", later("pull")])
+@pytest.mark.parametrize("both", ["price * qty", later(""), later("other")])
+def test_a_column_that_only_the_target_has_is_computed(mariadb_to_postgres: Moving, both: str, strategy: str) -> None:
+    """Nothing is moved, and the source's expression is for the target's column of that name."""
+    source, target = mariadb_to_postgres.source, mariadb_to_postgres.target
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY, price DECIMAL(10,2), qty INT)")
+    source.execute("INSERT INTO t VALUES (1, 1.5, 2), (2, 2, 3), (3, NULL, 1)")
+    target.execute("CREATE TABLE t (id INT PRIMARY KEY, tot DECIMAL(18,4))")
+    target.execute("INSERT INTO t VALUES (1, 3), (2, 6), (3, NULL)")
+    there = {"price * qty": "", "": "", "other": "tot + 0"}[both]
+    asked = TableRequest("t", exclude_columns=("price", "qty"), expressions={"tot": ("price * qty", there)})
+    if both == "":
+        asked = replace(asked, where="id > 0")
+    moving = with_task(mariadb_to_postgres, asked)
+    request = request_of(moving, Meaning.SPARK, strategy=strategy)
+    (table,) = api.run_verification(request, spark=moving.spark, meta=moving.meta).tables
+    assert (table.verdict, table.reason, table.schema) == (Verdict.EQUAL, None, ())
+    preflight = api.preflight(request, moving.meta, spark=moving.spark)
+    assert [each for each in preflight.problems if each.severity is not Severity.NOTE] == []
+    target.execute("UPDATE t SET tot = 7 WHERE id = 2")
+    result = api.run_verification(request, spark=moving.spark, meta=moving.meta)
+    assert found(result) == {"t": {("changed", ("2",))}}
+    assert [set(each.columns) for each in result.differences] == [{"tot"}]
 
 
 def test_a_task_that_is_not_moved_has_the_same_sql_on_both_sides(mariadb_to_postgres: Moving) -> None:

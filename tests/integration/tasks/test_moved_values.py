@@ -7,8 +7,10 @@ from uuid import UUID
 import pytest
 
 from tests.integration.moving.pairs import Moving
-from tests.integration.tasks.tables import assert_equal, computed, found, verified
+from tests.integration.tasks.tables import assert_equal, computed, found, verified, with_task
+from tests.variants import later
 from tieout.errors import TieoutError
+from tieout.model.requests import TableRequest
 
 WORDS = ("abc", "xyz1z", "é", "\\x41", "a\\b", "1'); --", "", None)
 
@@ -101,3 +103,84 @@ def test_a_column_whose_text_means_something_else_is_not_only_renamed(
     moving.run()
     assert target.rows("SELECT n FROM t") == [(value,)]
     assert_equal(moving)
+
+
+@pytest.mark.parametrize("inserts", [False, later(True)])
+def test_a_year_that_is_renamed_is_the_same_year(mariadb_to_mariadb: Moving, inserts: bool) -> None:
+    """0000 became 2000."""
+    source, target = mariadb_to_mariadb.source, mariadb_to_mariadb.target
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY, yr YEAR)")
+    source.executemany("INSERT INTO t VALUES (%s, %s)", [(1, 0), (2, 1901), (3, 2155), (4, None), (5, "0")])
+    moving = computed(mariadb_to_mariadb, "yr", r="yr")
+    if inserts:
+        target.server.execute(None, "SET GLOBAL local_infile = 0")
+    try:
+        moving.run()
+        source.execute("INSERT INTO t VALUES (6, 0), (7, 2024)")
+        moving.run()
+    finally:
+        target.server.execute(None, "SET GLOBAL local_infile = 1")
+    assert target.rows("SELECT id, r + 0 FROM t ORDER BY id") == source.rows("SELECT id, yr + 0 FROM t ORDER BY id")
+    assert target.rows("SELECT r + 0 FROM t WHERE id = 6") == [(0,)]
+    assert_equal(moving)
+    target.execute("UPDATE t SET r = 2000 WHERE id = 1")
+    assert found(verified(moving)) == {"t": {("changed", ("1",))}}
+
+
+@pytest.mark.parametrize(
+    ("expression", "number"),
+    [("y + 0", 1), ("y + 0", 99), later("CAST(y AS DECIMAL(9, 1))", 5), later("CAST(y AS DOUBLE)", 24)],
+)
+def test_a_number_that_is_no_year_stops_its_table(postgres_to_mariadb: Moving, expression: str, number: int) -> None:
+    """1 became 2001."""
+    source, target = postgres_to_mariadb.source, postgres_to_mariadb.target
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY, y INT)")
+    source.executemany("INSERT INTO t VALUES (%s, %s)", [(1, 0), (2, 2024), (3, None)])
+    target.execute("CREATE TABLE t (id INT PRIMARY KEY, y YEAR)")
+    moving = computed(postgres_to_mariadb, y="y + 0" if expression == "y + 0" else f"CAST({expression} AS INT)")
+    moving.run()
+    assert target.rows("SELECT id, y + 0 FROM t ORDER BY id") == [(1, 0), (2, 2024), (3, None)]
+    assert_equal(moving)
+    moving.drop()
+    target.execute("DELETE FROM t")
+    source.execute("INSERT INTO t VALUES (%s, %s)", 4, number)
+    with pytest.raises(TieoutError, match="Data truncated for column 'y' at row 4"):
+        computed(postgres_to_mariadb, y=expression).run()
+    assert target.rows("SELECT * FROM t") == []
+    target.executemany("INSERT INTO t VALUES (%s, %s)", [(1, "0000"), (2, 2024), (3, None), (4, 2000 + number)])
+    assert found(verified(computed(postgres_to_mariadb, y=expression))) == {"t": {("changed", ("4",))}}
+
+
+@pytest.mark.parametrize("expression", ["concat(s, '')", "s"])
+def test_a_computed_text_is_not_shortened(mariadb_to_postgres: Moving, expression: str) -> None:
+    """PostgreSQL drops spaces that are too much, and says nothing."""
+    source, target = mariadb_to_postgres.source, mariadb_to_postgres.target
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(20))")
+    source.executemany("INSERT INTO t VALUES (%s, %s)", [(1, "abc "), (2, "éé😀 "), (3, None)])
+    target.execute("CREATE TABLE t (id INT PRIMARY KEY, c VARCHAR(4))")
+    moving = computed(mariadb_to_postgres, "s", c=expression)
+    moving.run()
+    assert target.rows("SELECT c FROM t ORDER BY id") == [("abc ",), ("éé😀 ",), (None,)]
+    assert_equal(moving)
+    source.execute("UPDATE t SET s = 'xyz   ' WHERE id = 1")
+    with pytest.raises(TieoutError, match="value too long"):
+        moving.run()
+    assert target.rows("SELECT c FROM t WHERE id = 1") == [("abc ",)]
+    moving.drop()
+    target.execute("DELETE FROM t")
+    with pytest.raises(TieoutError, match="value too long"):
+        moving.run()
+    assert target.rows("SELECT * FROM t") == []
+
+
+@pytest.mark.parametrize("expression", ["concat(s, '')", None])
+def test_a_text_that_goes_to_a_name_is_refused(mariadb_to_postgres: Moving, expression: str | None) -> None:
+    """70 letters became 63."""
+    source, target = mariadb_to_postgres.source, mariadb_to_postgres.target
+    source.execute("CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(70), short VARCHAR(15))")
+    source.execute("INSERT INTO t VALUES (1, repeat('x', 70), repeat('é', 15))")
+    target.execute("CREATE TABLE t (id INT PRIMARY KEY, s NAME, short NAME)")
+    with pytest.raises(TieoutError, match="s: PostgreSQL silently cuts a text off after 63 bytes"):
+        computed(mariadb_to_postgres, **({"s": expression} if expression else {})).run()
+    with_task(mariadb_to_postgres, TableRequest("t", columns=("id", "short"))).run()
+    assert target.rows("SELECT short FROM t") == [("é" * 15,)]

@@ -12,7 +12,7 @@ from tieout.connectors.sql.internal_tables import PREFIX, PROGRESS, VERSION
 from tieout.connectors.sql.session import SqlSession
 from tieout.connectors.sql.stored_types import types_of, types_text
 from tieout.connectors.sql.table_versions import drop_view
-from tieout.errors import FencedError, UnreachableError
+from tieout.errors import EndpointError, FencedError, UnreachableError
 from tieout.failpoints import reach
 from tieout.model.moves import Fence, Version
 from tieout.model.positions import Position
@@ -299,21 +299,46 @@ class ProgressTables:
                 [step, fence.task, str(source)],
             )
 
-    def plan_columns(self, fence: Fence, source: TableName, columns: Sequence[str], target: TableName) -> None:
-        """Stores the columns that the source's table has at the point to which the log was read, and where it goes."""
+    def plan_columns(
+        self,
+        fence: Fence,
+        source: TableName,
+        columns: Sequence[str],
+        target: TableName,
+        definition: str | None = None,
+    ) -> None:
+        """Stores the columns that the source's table has at the point to which the log was read, where it goes, and
+        what transforms it; None: what is stored already.
+        """
         with self.together(fence):
-            values = [json.dumps(columns), str(target), fence.task, str(source)]
+            values = [json.dumps(columns), str(target), definition, fence.task, str(source)]
             changed = self.session.execute(
-                f"UPDATE {self.table('columns')} SET planned = %s, target_table = %s "
-                "WHERE task = %s AND source_table = %s",
+                f"UPDATE {self.table('columns')} SET planned = %s, target_table = %s, "
+                "definition = COALESCE(%s, definition) WHERE task = %s AND source_table = %s",
                 values,
             )
             if not changed:
                 self.session.execute(
-                    f"INSERT INTO {self.table('columns')} (planned, target_table, task, source_table) "
-                    "VALUES (%s, %s, %s, %s)",
+                    f"INSERT INTO {self.table('columns')} (planned, target_table, definition, task, source_table) "
+                    "VALUES (%s, %s, %s, %s, %s)",
                     values,
                 )
+
+    def definitions(self, task: str) -> dict[str, str]:
+        """What transforms the source tables that the task has; nothing for those that an earlier version planned. Works
+        on tables of every layout, as a preflight meets them.
+        """
+        try:
+            rows = self.session.rows(
+                f"SELECT source_table, definition FROM {self.table('columns')} "
+                "WHERE task = %s AND definition IS NOT NULL",
+                [task],
+            )
+        except EndpointError as error:
+            if error.transient:
+                raise
+            return {}
+        return {str(name): str(definition) for name, definition in rows}
 
     def plan_types(self, fence: Fence, source: TableName, columns: Sequence[Column]) -> None:
         """Stores the types that these columns of a planned table have at the point to which the log was read."""

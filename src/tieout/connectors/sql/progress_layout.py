@@ -11,8 +11,8 @@ from tieout.errors import EndpointError, UnsupportedError
 LAYOUT = 4
 """The version of the tables. 1: positions did not name their log, and the end of a batch was not stored.
 
-2: what was applied last was not stored. 3: there were no lanes, no view of the tables' positions, and no types of the
-source's columns.
+2: what was applied last was not stored. 3: there were no lanes, no view of the tables' positions, no types of the
+source's columns, and no definitions of what transforms a table.
 """
 _ADDED = {
     "progress": {
@@ -22,7 +22,12 @@ _ADDED = {
         "batch": "BIGINT NOT NULL DEFAULT 0",
         "inexact": "INT NOT NULL DEFAULT 0",
     },
-    "columns": {"target_table": "{long_text}", "follows": "INT NOT NULL DEFAULT 0", "types": "{long_text}"},
+    "columns": {
+        "target_table": "{long_text}",
+        "follows": "INT NOT NULL DEFAULT 0",
+        "types": "{long_text}",
+        "definition": "{long_text}",
+    },
 }
 """Columns that tables of an older version may lack."""
 
@@ -69,7 +74,8 @@ def create_tables(progress: ProgressTables, text: str, long_text: str, there: Co
         (
             "columns",
             f"{name}, source_table {text} NOT NULL, planned {long_text} NOT NULL, target_table {long_text}, "
-            f"follows INT NOT NULL DEFAULT 0, types {long_text}, PRIMARY KEY (task, source_table)",
+            f"follows INT NOT NULL DEFAULT 0, types {long_text}, definition {long_text}, "
+            "PRIMARY KEY (task, source_table)",
         ),
         (
             "chunks",

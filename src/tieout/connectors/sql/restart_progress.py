@@ -57,8 +57,8 @@ class RestartTable:
                     [fence.task, source],
                 )
             self._session.execute(
-                f"UPDATE {self.progress.table('columns')} SET planned = %s, follows = 0, types = NULL "
-                "WHERE task = %s AND source_table = %s",
+                f"UPDATE {self.progress.table('columns')} SET planned = %s, follows = 0, types = NULL, "
+                "definition = NULL WHERE task = %s AND source_table = %s",
                 [json.dumps(FORGOTTEN), fence.task, source],
             )
             for table in ("last_rows", "versions", "not_found") if target is not None else ():

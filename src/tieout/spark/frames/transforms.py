@@ -20,6 +20,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql import types as spark
 from pyspark.sql.types import DataType, StructField
 
+from tieout.connectors.sql.copy_text import MARK
 from tieout.errors import UsageError
 from tieout.model.moves import OWN_COLUMN, SCHEMA_NAME, TABLE_NAME, Shape, Transfer
 from tieout.model.row_changes import ChangeKind
@@ -256,6 +257,11 @@ def _held_text(value: Column, t: DataType, holder: LogicalType, *, classed: bool
     """
     if holder.name is TypeName.BINARY and not classed and not isinstance(t, spark.BinaryType):
         return as_text(as_text(value, t).cast("binary"), spark.BinaryType())
+    if holder.name is TypeName.YEAR and isinstance(t, spark.NumericType):
+        return _year(as_text(value, t, classed=classed))
+    if holder.native.startswith(_SHORTENED) and holder.precision is not None and not classed:
+        text = as_text(value, t)
+        return fn.when(fn.length(text) > holder.precision, fn.concat(text, fn.lit(MARK))).otherwise(text)
     if holder.name is TypeName.FLOAT64 and isinstance(t, spark.FloatType):
         # Its shortest digits are those of another double.
         return as_text(value.cast("double"), spark.DoubleType(), classed=classed)
@@ -280,6 +286,21 @@ def _float_text(value: Column, t: DataType) -> Column:
     short, wide = value.cast("float"), value.cast("double")
     lost = (fn.abs(short) == math.inf) & (fn.abs(wide) != math.inf) | (short == 0) & (wide != 0)
     return fn.when(lost, as_text(value, t)).otherwise(as_text(short, spark.FloatType()))
+
+
+_SHORTENED = ("varchar", "character varying")
+"""PostgreSQL silently drops spaces that are too much for such a column."""
+
+
+def _year(text: Column) -> Column:
+    """A number as four digits: MariaDB reads one or two as a year of this century or of the last. Those from 1 to 99
+    are not years, and become a text that it refuses.
+    """
+    return (
+        fn.when(text.rlike(r"^-?0(\.0*)?$"), "0000")
+        .when(text.rlike(r"^\d{1,2}(\.|$)"), fn.concat(text, fn.lit(" is not a year")))
+        .otherwise(text)
+    )
 
 
 def as_text(value: Column, t: DataType, *, classed: bool = False) -> Column:
