@@ -19,11 +19,12 @@ from tieout import api
 from tieout.cli.main import main
 from tieout.config.urls import parse_url
 from tieout.connectors.mysql.move.source import MySQLSource
-from tieout.connectors.registry import open_target
+from tieout.connectors.registry import open_endpoint, open_source, open_target
 from tieout.errors import UnsupportedError
 from tieout.model.moves import Consistency, Delivery
 from tieout.model.preflight import TableState, TargetLevel
 from tieout.model.requests import MoveRequest, TableRequest, VerifyRequest
+from tieout.model.tables import TableName
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -552,3 +553,13 @@ def test_every_table_is_stopped(ahead: Ahead, spark: SparkSession) -> None:
     assert prevents(ahead.look("t", task="stopped")) == {}
     api.run_move(request, spark=spark, meta=meta, until_caught_up=True)
     api.drop_move(request, meta)
+
+
+def test_a_table_that_is_gone_since_it_was_described(pg_db: Database) -> None:
+    """Whoever reads it next says so."""
+    pg_db.execute("CREATE TABLE gone (id INT PRIMARY KEY)")
+    url = parse_url(pg_db.url)
+    with closing(open_endpoint(url)) as endpoint:
+        (table,) = endpoint.describe([TableName("public", "gone")])
+    pg_db.execute("DROP TABLE gone")
+    assert open_source(url).problems("a task", [table]) == []

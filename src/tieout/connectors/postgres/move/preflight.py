@@ -37,6 +37,7 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 
 def log_problems(connection: Any, slot: str) -> Iterator[Problem]:
     """Problems of the server and the user. `slot` is the one that the task has, or would create."""
     server = _row(connection, _SOURCE_SERVER, slot)
+    assert server is not None
     if server["wal_level"] != "logical":
         yield _prevents(f"wal_level is {server['wal_level']}", "set it to logical, and restart the server")
     if server["used"] >= server["most"] and not server["own"]:
@@ -55,8 +56,10 @@ def log_problems(connection: Any, slot: str) -> Iterator[Problem]:
 
 
 def table_problems(connection: Any, table: TableName, key: Sequence[str]) -> Iterator[Problem]:
-    """Problems of a table that exists. `key` identifies its rows."""
+    """Problems of a table. `key` identifies its rows. None if the table is gone by now: whoever reads it says so."""
     name, found = str(table), _row(connection, _SOURCE_TABLE, table.schema, table.name)
+    if found is None:
+        return
     if found["unlogged"]:
         fix = f"ALTER TABLE {quoting.shown(table)} SET LOGGED, or leave the table out"
         yield _prevents("it is unlogged: its changes are not in the log", fix, name)
@@ -196,6 +199,7 @@ def _prevents(message: str, fix: str, table: str | None = None) -> Problem:
     return Problem(Severity.PREVENTS, message, fix, table=table)
 
 
-def _row(connection: Any, statement: str, *parameters: str) -> dict[str, Any]:
+def _row(connection: Any, statement: str, *parameters: str) -> dict[str, Any] | None:
     cursor = connection.execute(statement, list(parameters))
-    return dict(zip((column.name for column in cursor.description), cursor.fetchone(), strict=True))
+    row = cursor.fetchone()
+    return None if row is None else dict(zip((column.name for column in cursor.description), row, strict=True))
