@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.variants import later
 from tieout import api
 from tieout.model.documents import move_status_document
 from tieout.model.moves import Delivery
@@ -29,6 +30,12 @@ PAIRS = {
 ACROSS = ("mariadb-postgres", "postgres-mariadb")
 """Each engine as a source and as a target."""
 EVERY_WAY = pytest.mark.parametrize("moving", PAIRS, indirect=True)
+EACH_ENGINE = pytest.mark.parametrize(
+    "moving", [*ACROSS, *(later(pair) for pair in PAIRS if pair not in ACROSS)], indirect=True
+)
+"""Each engine as both; the ways within one engine are left to make test-faults."""
+ONE_WAY = pytest.mark.parametrize("moving", [ACROSS[0], *(later(pair) for pair in ACROSS[1:])], indirect=True)
+"""Where one way is nearly like the other."""
 
 
 def remarks_of(status: dict[str, Any]) -> list[Any]:

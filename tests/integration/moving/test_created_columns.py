@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.moving.pairs import EVERY_WAY, Moving
+from tests.integration.moving.pairs import EACH_ENGINE, Moving
 from tests.integration.moving.test_work_on_the_way import asking
 from tieout import api
 from tieout.errors import TieoutError, UnsupportedError
@@ -51,7 +51,7 @@ def key(database: Database, table: str) -> set[str]:
     return {name for (name,) in rows}
 
 
-@EVERY_WAY
+@EACH_ENGINE
 def test_computed_columns_get_the_types_of_their_expressions(moving: Moving) -> None:
     source, target = moving.source, moving.target
     moment = "DATETIME" if source.server.scheme == "mysql" else "TIMESTAMP"
@@ -106,7 +106,7 @@ def test_computed_columns_get_the_types_of_their_expressions(moving: Moving) -> 
     assert "one_note" not in words
 
 
-@EVERY_WAY
+@EACH_ENGINE
 def test_merged_tables_are_created_once(moving: Moving) -> None:
     source, target = moving.source, moving.target
     source.execute("CREATE TABLE parents (id INT PRIMARY KEY)")
@@ -136,7 +136,7 @@ def test_merged_tables_are_created_once(moving: Moving) -> None:
     assert status["finish"]["foreign_keys"] == []
 
 
-@EVERY_WAY
+@EACH_ENGINE
 def test_merged_tables_that_differ_are_refused(moving: Moving) -> None:
     moving.source.execute("CREATE TABLE orders_1 (id INT PRIMARY KEY, note VARCHAR(20))")
     moving.source.execute("CREATE TABLE orders_2 (id INT PRIMARY KEY, note VARCHAR(30))")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.integration.moving.pairs import EVERY_WAY, Moving
+from tests.integration.moving.pairs import EACH_ENGINE, Moving
 from tests.integration.moving.test_joining import (
     ACROSS,
     at_places,
@@ -57,7 +57,7 @@ def slots(moving: Moving) -> int:
     return len(names_of_slots(moving))
 
 
-@EVERY_WAY
+@EACH_ENGINE
 def test_a_shard_joins_a_table_that_has_others(moving: Moving) -> None:
     merged = TableRequest("orders_*", "orders", expressions={"shard": ("_table", "")})
 
@@ -301,7 +301,7 @@ def test_new_tables_whose_rows_would_be_mixed(moving: Moving) -> None:
         asked.run()
 
 
-@EVERY_WAY
+@EACH_ENGINE
 def test_a_table_that_is_gone_before_it_joins_keeps_no_other_from_joining(
     moving: Moving, monkeypatch: pytest.MonkeyPatch
 ) -> None:

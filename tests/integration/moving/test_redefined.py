@@ -24,7 +24,7 @@ WORDS = (
     r"w: its rows were copied by another definition: where was 'a > 0' and is 'a < 0'; "
     r"the column c was 'a \* 2' and is 'a \* 3'"
 )
-EVERY_WAY = pytest.mark.parametrize(
+ONE_WAY = pytest.mark.parametrize(
     "moving",
     ["mariadb-postgres", "postgres-mariadb", later("mariadb-mariadb"), later("postgres-postgres")],
     indirect=True,
@@ -47,7 +47,7 @@ def there(moving: Moving) -> list[tuple[int, int, int]]:
     return sorted(moving.target.rows("SELECT id, a, c FROM w"))
 
 
-@EVERY_WAY
+@ONE_WAY
 def test_rows_of_two_definitions_are_not_mixed(moving: Moving) -> None:
     asked = begun(moving)
     moving.source.execute("INSERT INTO w VALUES (3, -3), (4, 4)")
@@ -65,7 +65,7 @@ def test_rows_of_two_definitions_are_not_mixed(moving: Moving) -> None:
     assert looked(asked.request, moving.meta) == {}
 
 
-@EVERY_WAY
+@ONE_WAY
 def test_a_restart_takes_the_new_definition(moving: Moving) -> None:
     begun(moving)
     moving.source.execute("INSERT INTO w VALUES (3, -3), (4, 4)")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(params=ACROSS)
+@pytest.fixture(params=[ACROSS[0], *map(later, ACROSS[1:])])
 def moving(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Moving]:
     yield from way(request, request.param, spark, tmp_path)
 
