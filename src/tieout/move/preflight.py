@@ -252,6 +252,8 @@ class MovePreflight:
                 f"give this task another name; or, if nobody needs that log any more: tieout task drop {task}",
                 "source",
             )
+        if not self.endpoints[0].capabilities.rows:
+            return  # a feed whose files are others is noticed as such
         has_begun, moved = self._moved()
         left = set(moved) - (self.target.progress.stopped(task).keys() if has_begun else set())
         if left and left.isdisjoint(str(way.route.source) for way in ways):

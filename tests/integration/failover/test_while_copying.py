@@ -43,7 +43,7 @@ def copied_only(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
     task.write(range(10))
     with monkeypatch.context() as patched:
-        patched.setattr("tieout.connectors.sql.progress.reach", write)
+        patched.setattr("tieout.connectors.sql.chunk_progress.reach", write)
         patched.setattr("tieout.move.table_mover.reach", end)
         with pytest.raises(Interrupted):
             task.run()

@@ -48,7 +48,8 @@ class Pieces:
         """All that its log tells, merged; what is to be remarked of it."""
         staged = self._staged()
         assert isinstance(staged, StagedLogBatch)
-        merge = Merge(staged.changes, self.began, staged.upto, staged.versions)
+        changes = [self.target.settle(each) for each in staged.changes]
+        merge = Merge(changes, self.began, staged.upto, staged.versions)
         return self.target.merge(self.fence, merge, with_progress=True)
 
     def work(self) -> StageLogBatch:

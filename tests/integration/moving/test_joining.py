@@ -154,7 +154,8 @@ def _stopped(asked: Moving) -> list[str]:
 @ACROSS
 def test_what_can_not_be_copied_again(moving: Moving) -> None:
     moving.source.execute("CREATE TABLE first (id INT PRIMARY KEY)")
-    asked = moving.asking("first")
+    moving.source.execute("CREATE TABLE other (id INT PRIMARY KEY)")
+    asked = moving.asking("first", "other")
     with pytest.raises(UsageError, match="has not begun"):
         api.restart_table(asked.request, "first", asked.meta)
     asked.run()
@@ -163,7 +164,7 @@ def test_what_can_not_be_copied_again(moving: Moving) -> None:
     api.restart_table(asked.request, "first", asked.meta)
     moving.source.execute("DROP TABLE first")
     moving.source.execute("CREATE TABLE second (id INT PRIMARY KEY)")
-    both = replace(asked, request=replace(asked.request, tables=(TableRequest("second"),)))
+    both = replace(asked, request=replace(asked.request, tables=(TableRequest("second"), TableRequest("other"))))
     assert "can't be copied again: the task does not have it" in " ".join(both.run()["remarks"])
 
 
