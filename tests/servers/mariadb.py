@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -88,6 +89,20 @@ class MariaDB(Server):
                 cursor.execute("SET GLOBAL general_log = OFF")
             cursor.execute("SELECT thread_id, command_type, argument FROM mysql.general_log")
             statements += _statements(cursor.fetchall(), control.thread_id())
+
+
+def prepare_xa(database: Database, xid: str, *statements: str) -> None:
+    """Prepares a transaction by a client that goes away. Returns when another client may end it: the server knows a
+    little later that the first one is gone, and answers "Unknown XID" until then.
+    """
+    with database.connect() as connection, connection.cursor() as cursor:
+        thread = connection.thread_id()
+        for statement in (f"XA START {xid}", *statements, f"XA END {xid}", f"XA PREPARE {xid}"):
+            cursor.execute(statement)
+    until = time.monotonic() + 30
+    while database.rows(f"SELECT 1 FROM information_schema.processlist WHERE id = {thread}"):
+        assert time.monotonic() < until, "the client never went away"
+        time.sleep(0.01)
 
 
 def roll_back_prepared(database: Database) -> None:

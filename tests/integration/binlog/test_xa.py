@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.integration.binlog.following import Followed, changes_in
-from tests.servers.mariadb import roll_back_prepared
+from tests.servers.mariadb import prepare_xa, roll_back_prepared
 from tieout.model.row_changes import Begin, Commit, Rows, Statement
 
 
@@ -26,15 +26,10 @@ def run(followed: Followed, *statements: str) -> None:
             cursor.execute(statement)
 
 
-def prepare(followed: Followed, xid: str, *statements: str) -> None:
-    """By a client that goes away then."""
-    run(followed, f"XA START {xid}", *statements, f"XA END {xid}", f"XA PREPARE {xid}")
-
-
 def test_a_transaction_on_tables_that_nobody_follows(followed: Followed) -> None:
     """Prepared in one batch and committed in a later one."""
-    prepare(followed, "'a'", "INSERT INTO u VALUES (1)")
-    prepare(followed, "'b','branch',7", "INSERT INTO u VALUES (2)")
+    prepare_xa(followed.database, "'a'", "INSERT INTO u VALUES (1)")
+    prepare_xa(followed.database, "'b','branch',7", "INSERT INTO u VALUES (2)")
     prepared = followed.log.now()
     run(followed, "INSERT INTO t VALUES (1, 'x')", "XA COMMIT 'a'", "XA ROLLBACK 'b','branch',7")
     run(followed, "INSERT INTO t VALUES (2, 'y')")
@@ -46,7 +41,7 @@ def test_a_transaction_on_tables_that_nobody_follows(followed: Followed) -> None
 
 def test_what_was_prepared_counts_where_it_is_committed(followed: Followed) -> None:
     insert = "INSERT INTO t VALUES (1, 'a')", "INSERT INTO u VALUES (1)", "INSERT INTO t VALUES (2, 'b')"
-    prepare(followed, "'a'", *insert)
+    prepare_xa(followed.database, "'a'", *insert)
     prepared = followed.log.now()
     run(followed, "INSERT INTO t VALUES (3, 'c')")
     between = followed.log.now()
@@ -72,8 +67,8 @@ def test_the_first_part_is_far_away(
 ) -> None:
     if not held:
         monkeypatch.setattr("tieout.connectors.mysql.binlog.xa._MOST_HELD", 0)
-    prepare(followed, "'a'", "INSERT INTO t SELECT seq, REPEAT('x', 20) FROM seq_1_to_2000")
-    prepare(followed, "'b'", "INSERT INTO t VALUES (5000, 'never')")
+    prepare_xa(followed.database, "'a'", "INSERT INTO t SELECT seq, REPEAT('x', 20) FROM seq_1_to_2000")
+    prepare_xa(followed.database, "'b'", "INSERT INTO t VALUES (5000, 'never')")
     for _ in range(rotations):
         run(followed, "FLUSH BINARY LOGS", "INSERT INTO u VALUES (0)", "DELETE FROM u")
     after = followed.log.now()
@@ -84,7 +79,7 @@ def test_the_first_part_is_far_away(
 
 def test_a_name_that_was_used_before(followed: Followed) -> None:
     for number in (1, 2, 3):
-        prepare(followed, "'same'", f"INSERT INTO t VALUES ({number}, 'x')")
+        prepare_xa(followed.database, "'same'", f"INSERT INTO t VALUES ({number}, 'x')")
         if number < 3:
             run(followed, "XA ROLLBACK 'same'" if number == 1 else "XA COMMIT 'same'")
     after = followed.log.now()
@@ -96,7 +91,9 @@ def test_a_name_that_was_used_before(followed: Followed) -> None:
 def test_batch_by_batch_with_some_always_open(followed: Followed) -> None:
     """Whatever batches it is read in, and whether by the same process or not, it is the same."""
     for number in range(6):
-        prepare(followed, f"'x{number}'", f"INSERT INTO {'t' if number % 2 else 'u'} (id) VALUES ({number})")
+        prepare_xa(
+            followed.database, f"'x{number}'", f"INSERT INTO {'t' if number % 2 else 'u'} (id) VALUES ({number})"
+        )
         if number >= 2:
             run(followed, f"XA {'COMMIT' if number % 3 else 'ROLLBACK'} 'x{number - 2}'")
     run(followed, "XA COMMIT 'x4'", "XA COMMIT 'x5'")
@@ -114,7 +111,7 @@ def test_a_prepared_part_that_took_something_back(followed: Followed) -> None:
     run(followed, "CREATE TABLE old (id INT) ENGINE = MyISAM")
     followed.start()
     take_back = ("SAVEPOINT s", "INSERT INTO t VALUES (2, 'gone')", "INSERT INTO old VALUES (1)", "ROLLBACK TO s")
-    prepare(followed, "'a'", "INSERT INTO t VALUES (1, 'a')", *take_back)
+    prepare_xa(followed.database, "'a'", "INSERT INTO t VALUES (1, 'a')", *take_back)
     after = followed.log.now()
     run(followed, "XA COMMIT 'a'", "INSERT INTO u VALUES (1)")
     for found in (followed.items("t", "u"), followed.items("t", "u", after=after)):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.two_tables import begin
-from tests.servers.mariadb import roll_back_prepared
+from tests.servers.mariadb import prepare_xa, roll_back_prepared
 from tieout.move.table_mover import TableMover
 
 
@@ -26,7 +26,7 @@ def run(moving: Moving, *statements: str) -> None:
 
 
 def prepare(moving: Moving, xid: str, statement: str) -> None:
-    run(moving, f"XA START '{xid}'", statement, f"XA END '{xid}'", f"XA PREPARE '{xid}'")
+    prepare_xa(moving.source, f"'{xid}'", statement)
 
 
 def test_transactions_that_are_open_from_one_batch_to_another(mariadb_to_postgres: Moving) -> None:
