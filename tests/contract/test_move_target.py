@@ -188,6 +188,25 @@ def test_a_hand_over_whose_answer_was_lost_is_done(target, fence, monkeypatch):
     assert target.progress.read(joining.task) is None
 
 
+def test_what_may_be_there_twice_is_known_after_a_hand_over(target, fence):
+    progress = target.progress
+    joining = progress.take(f"{fence.task}+joining", "a test")
+    target.restarts.hand_over(fence, joining)
+    assert not progress.is_inexact(fence.task)
+    joining = progress.take(joining.task, "a test")
+    progress.mark_inexact(joining)
+    target.restarts.hand_over(fence, joining)
+    assert progress.is_inexact(fence.task)
+
+
+def test_a_mover_that_was_replaced_lets_no_table_join(target, fence):
+    """Its successor may have let it join already: its rows would come twice."""
+    target.progress.take(fence.task, "its successor")
+    with pytest.raises(FencedError):
+        target.progress.take(f"{fence.task}+joining", "a test", under=fence)
+    assert target.progress.read(f"{fence.task}+joining") is None
+
+
 def test_a_view_of_somebody_else_over_ours_prevents_nothing(database, target, transfer, fence):
     view = target.session.table(replace(transfer.target.name, schema=target.schema, name="tieout_table_versions"))
     database.execute(f"CREATE VIEW report_{transfer.target.name.name} AS SELECT * FROM {view}")

@@ -36,6 +36,10 @@ class Moves:
         after, upto = json.loads(kept) if kept.startswith("[") else (None, kept)
         return after, upto
 
+    def forget_batch(self, task: str) -> None:
+        with self._database.write() as connection:
+            connection.execute(update(moves).where(moves.c.task == task).values(kept_position=None))
+
     def set_status(self, job_id: str, task: str, status: Mapping[str, Any]) -> None:
         self._set(job_id, task, {"status": dict(status)})
 

@@ -86,7 +86,7 @@ class Joining:
         with _of_those_that_join():
             main.retried(lambda: main.source.add_tables(main.request.task, sorted(names)))
         reach("tables-added")
-        fence = main.retried(lambda: main.target.progress.take(task, self.owner))
+        fence = main.retried(lambda: main.target.progress.take(task, self.owner, under=main.fence))
         levels = levels_of(main.levels)
         status = JoiningStatus(main.status.moves, main.status.job_id, main.request, levels, task_status=main.status)
         status.tables = main.status.tables
@@ -170,7 +170,7 @@ class Joining:
         What was copied of them is the task's now, so that a restart empties it.
         """
         main, progress = self.tables, self.tables.target.progress
-        fence = main.retried(lambda: progress.take(self._task, self.owner))
+        fence = main.retried(lambda: progress.take(self._task, self.owner, under=main.fence))
         left = progress.planned_columns(self._task).keys() - progress.stopped(self._task).keys()
         for name in sorted({*map(str, names), *left} - progress.stopped(main.request.task).keys()):
             table = TableName.parse(name)

@@ -17,6 +17,7 @@ import stamina
 from tieout.connectors.protocols.move import ChangesRefused, LaneStep, Merge, StagedChanges, Target
 from tieout.errors import BusyError
 from tieout.failpoints import reach
+from tieout.model.levels import is_transactional
 from tieout.model.move_status import RowNotFound
 from tieout.model.moves import Delivery, Fence, Lane
 from tieout.model.positions import Position
@@ -207,7 +208,7 @@ class Merger:
         merge, steps = step.batch.merge, [self._lane_step(lane, step.batch) for lane in step.lanes]
         part = replace(merge, changes=step.changes)
         target = self._own_target()
-        not_found = self._applied(_TRIES, target, part, steps)
+        not_found = self._applied(1 if _stays_in_part(target, part) else _TRIES, target, part, steps)
         if not self._together:
             # If another lane's rows are refused, those of this one are not to come again.
             reach("lane-without-progress")
@@ -293,6 +294,12 @@ class Merger:
         """Whether to try again what gave way to another transaction. A mover that ends does not wait for locks, except
         with at-most-once: the batch is not read again, so what was rolled back would be lost.
 
-        Without lanes only at-most-once tries again here: others start again where the target is.
+        Without lanes only at-most-once tries a merge again here: others start again where the target is.
         """
         return isinstance(error, BusyError) and (not self._closing or self.delivery is Delivery.AT_MOST_ONCE)
+
+
+def _stays_in_part(target: Target, merge: Merge) -> bool:
+    """Whether what was applied before an error stays, and would be there twice if it came again unmarked."""
+    transfers = [each.stage.transfer for each in merge.changes]
+    return any(not each.key and not is_transactional(target.level_of(each.target)) for each in transfers)

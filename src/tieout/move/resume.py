@@ -53,6 +53,8 @@ class Resume:
         """The position of the rows in the source's present log; and the end of a batch that an earlier mover may have
         applied after it. LogLostError unless it is proven that the log continues there.
         """
+        # First: it waits for merges whose answers were lost, and they may move the progress yet.
+        self.target.lanes.keep_ahead(self.fence)
         known = self.target.progress.read(self.task)
         assert known is not None
         start = known.reached
@@ -75,9 +77,9 @@ class Resume:
                 "they contain",
                 "drop the task, empty its tables and start over",
             )
+        # Whatever the delivery: it may have been at-most-once, and the rows have passed the batch that was kept then.
+        self.moves.forget_batch(self.task)
         self.target.progress.rebase(self.fence, start, found, batch_end=end, chunks=is_other)
-        if self.delivery is Delivery.AT_MOST_ONCE:
-            self.moves.keep_batch(self.status.job_id, self.task, found.text, found.text)
         self.status.remarks.append(f"the source was restarted or replaced: its log continues after {found}")
         return found, end
 
@@ -85,7 +87,7 @@ class Resume:
         """Finds the positions of lanes that are ahead in the log that the source has now. LogLostError if they are not
         proven to be in it.
         """
-        for each in self.target.lanes.keep_ahead(self.fence):
+        for each in self.target.lanes.ahead(self.task):
             now = self._log.resume(each.applied)
             if now != each.applied:
                 self.target.lanes.rebase(self.fence, each.lane, now)

@@ -200,6 +200,7 @@ class TableStager:
     _writing: Future[int] | None = None
     _bytes: int = 0
     _pieces: int = 0
+    _since: int = 0
     _rows: Counter[int] = field(default_factory=Counter)
     _existing: Counter[int] = field(default_factory=Counter)
     _before: set[int] | None = field(default_factory=set)
@@ -267,9 +268,13 @@ class TableStager:
                 "drop the task and start over",
             )
         self._changes.clear()
+        self._bytes = 0
         self._emptied = True
-        if self._pieces:
-            raise UnsupportedError(f"{self.stage.transfer.source.name} was truncated in a large transaction")
+        # What is staged already does not count any more.
+        self._since, self._repeats, self._before = self._pieces, False, set()
+        self._rows.clear()
+        self._existing.clear()
+        self._kept.clear()
 
     def finish(self) -> StagedChanges | None:
         if len(self._changes):
@@ -284,7 +289,7 @@ class TableStager:
         shares = tuple(
             ShareRows(self._rows[share], self._existing[share] if counted else None) for share in range(self.shares)
         )
-        return StagedChanges(self.stage, shares, self._repeats, frozenset(self._kept), self._emptied)
+        return StagedChanges(self.stage, shares, self._repeats, frozenset(self._kept), self._emptied, self._since)
 
     def _in_order(self, changes: Rows) -> Rows:
         """The images with the transfer's columns, in its order."""
@@ -329,7 +334,7 @@ class TableStager:
             self._note_repeats(set(map(hash, self._changes.keys())))
         else:
             # A transform may make different rows equal.
-            self._repeats = self._pieces > 0 or self.stage.transfer.shape is not None
+            self._repeats = self._pieces > self._since or self.stage.transfer.shape is not None
         compacted = self._changes.take()
         if not compacted.images:
             return

@@ -14,6 +14,7 @@ from tieout.model.finish import Finish
 from tieout.model.levels import Levels
 from tieout.model.move_status import MoveStatus, RowNotFound, TableMoveStatus
 from tieout.model.moves import Chunk, StoppedTable, Transfer, Version
+from tieout.model.positions import Position
 from tieout.model.preflight import Retention
 from tieout.model.redaction import without_values
 from tieout.model.requests import MoveRequest
@@ -52,6 +53,7 @@ class StatusKeeper:
     tables: dict[str, TableStatus] = field(default_factory=dict)
     position: str | None = None
     consistent_from: str | None = None
+    levelled: Position | None = None
     changes: int = 0
     newest: int | None = None
     lag: LogLag | None = None

@@ -224,13 +224,19 @@ class TableMover:
                 retry.wait(error)
 
     def _finish(self, *, counters: bool) -> None:
-        if (highest := self.highest_chunk()) is not None:
-            self.status.consistent_from = str(highest)
+        self._note_consistency()
         self.status.remarks += self.creator.finish(self.transfers)
         if counters:
             self.status.remarks += self._count_on()
         self.target.mark_altered(self.fence, self.transfers)
         self.target.progress.mark_following(self.fence, self._names)
+
+    def _note_consistency(self) -> None:
+        """The tables show whole transactions from their highest chunk on, or from where lanes that were apart met."""
+        highest, met = self.highest_chunk(), self.status.levelled
+        if highest is not None:
+            is_past = met is None or (highest.is_same_log(met) and highest.reaches(met))
+            self.status.consistent_from = str(highest if is_past else met)
 
     def _count_on(self) -> list[str]:
         """Sets the counters of the tables that the task created further, never back: applications may have used them
@@ -384,6 +390,7 @@ class TableMover:
             with self._following(spark, start, stages, plan, begun, nearest.batch - 1) as follower:
                 follower.replay(nearest.applied)
             start = follower.merger.applied
+            self.status.levelled = start
             self.status.consistent_from = str(start)
         return start
 

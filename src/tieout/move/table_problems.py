@@ -27,7 +27,7 @@ class TableProblems:
     at: Ways
 
     def of(self, ways: Sequence[Way], levels: Levels) -> list[Problem]:
-        """All of them, as they are told to users."""
+        """All of them, with the severity that they have for the task."""
         found = [problem if way is None else self._alone(way, problem) for way, problem in self.each(ways, levels)]
         return [*found, *self._unlike(ways), *self._redefined(ways)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from secrets import token_hex
@@ -27,6 +27,8 @@ from tieout.spark.executor_work import SCHEMA, Cells, Outcome, map_batches, run_
 from tieout.spark.frames.transforms import TransformedRows, result_batch, transformed, transformed_items
 
 _DELETE = str(int(ChangeKind.DELETE))
+_KIND, _PIECE = -len(STAGE_COLUMNS), 1 - len(STAGE_COLUMNS)
+"""Where changes have their kind and their piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ class StageTransformed:
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         attempt = token_hex(4)
         stages = {number: stage.of_attempt(attempt) for number, stage in self.stages.items()}
-        staged: dict[int, int] = dict.fromkeys(stages, 0)
+        staged: dict[int, Counter[int]] = {number: Counter() for number in stages}
         wrong: tuple[TableName, TieoutError] | None = None
         with kept_open():
             for work, item in transformed_items(batches):
@@ -149,14 +151,18 @@ class StageTransformed:
                     yield result_batch(work, item)
                 elif wrong is None:
                     stage, new = stages[item.number], not staged[item.number]
-                    lines = copy_text.lines(_changes(item, stage.transfer))
+                    columns = _changes(item, stage.transfer)
+                    lines = copy_text.lines(columns)
                     try:
-                        staged[item.number] += self.loader.stage(stage, [lines], new=new) if lines else 0
+                        if lines:
+                            self.loader.stage(stage, [lines], new=new)
+                            for piece in columns[_PIECE].value_counts():
+                                staged[item.number][int(piece["values"].as_py())] += piece["counts"].as_py()
                     except TieoutError as error:
                         wrong = stage.transfer.source.name, error
 
     def _counted(
-        self, log_batch: StagedLogBatch, stages: Mapping[int, StageTable], staged: Mapping[int, int]
+        self, log_batch: StagedLogBatch, stages: Mapping[int, StageTable], staged: Mapping[int, Counter[int]]
     ) -> StagedLogBatch:
         """The batch with the stages of this attempt, and how many rows they got."""
         numbers = {stage.transfer.source.name: number for number, stage in stages.items()}
@@ -165,7 +171,8 @@ class StageTransformed:
             number = numbers.get(each.stage.transfer.source.name)
             if number is not None:
                 # Without a key, rows that do not pass the filter are not staged.
-                shares = each.shares if each.stage.transfer.key else (ShareRows(staged[number]),)
+                rows = sum(count for piece, count in staged[number].items() if piece >= each.since)
+                shares = each.shares if each.stage.transfer.key else (ShareRows(rows),)
                 each = replace(each, stage=stages[number], shares=shares)
             changes.append(each)
         return replace(log_batch, changes=tuple(changes))
@@ -178,10 +185,10 @@ def _problem(log_batch: StagedLogBatch, table: TableName, error: TieoutError) ->
 
 def _changes(rows: TransformedRows, transfer: Transfer) -> list[pa.Array]:
     passes, *columns = rows.columns
-    kind = columns[-len(STAGE_COLUMNS)]
+    kind = columns[_KIND]
     filtered_out = pc.equal(passes, "false")
     if transfer.key:
-        columns[-len(STAGE_COLUMNS)] = pc.if_else(filtered_out, _DELETE, kind)
+        columns[_KIND] = pc.if_else(filtered_out, _DELETE, kind)
         return columns
     through = pc.invert(filtered_out)
     return [column.filter(through) for column in columns]

@@ -14,7 +14,7 @@ from tests.integration.failover.cases import Outcome, case, goes_on, is_lost
 from tests.integration.failover.lost_answers import cut_while_committing
 from tests.integration.failover.tasks import DATABASE, Task
 from tests.servers.mariadb import MariaDB
-from tieout.model.moves import Delivery
+from tieout.model.moves import Consistency, Delivery
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,12 +91,13 @@ def test_a_promoted_replica(task: Task, target: MariaDB) -> None:
     Outcome.GOES_ON,
     "a batch is applied only at its own start position, and the first attempt was committed",
 )
-def test_an_answer_that_is_lost(task: Task, target: MariaDB) -> None:
+@pytest.mark.parametrize("consistency", [Consistency.TRANSACTION, Consistency.TABLE])
+def test_an_answer_that_is_lost(task: Task, target: MariaDB, consistency: Consistency) -> None:
     def waits(statement: str) -> bool:
         waiting = f"SELECT 1 FROM information_schema.processlist WHERE info LIKE '{statement}' AND time_ms > 100"
         return bool(target.rows(None, waiting))
 
-    with cut_while_committing(task, "tieout_progress") as cut:
+    with cut_while_committing(replace(task, consistency=consistency), "tieout_progress") as cut:
         cut.merge_until(lambda: waits("UPDATE%%SET applied%%"))
         target.execute(
             None,
@@ -104,7 +105,7 @@ def test_an_answer_that_is_lost(task: Task, target: MariaDB) -> None:
             "GLOBAL rpl_semi_sync_master_wait_no_slave = ON, GLOBAL rpl_semi_sync_master_enabled = ON",
         )
         try:
-            # The next try waits for the first one's fence: it has read by then how far the target seems to be.
+            # The next try waits for the first one's fence.
             cut.now(lambda: waits("COMMIT"), lambda: waits("SELECT epoch%%FOR UPDATE"))
         finally:
             target.execute(None, "SET GLOBAL rpl_semi_sync_master_enabled = OFF")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
 from tests.integration.moving.pairs import Moving
 from tests.integration.moving.pieces import pieces
+from tieout.model.requests import TableRequest
 from tieout.move import staging
 
 LARGE = 3_000
@@ -56,3 +58,38 @@ def test_a_value_that_the_log_left_out_comes_from_the_piece_that_has_it(moving: 
     rows = "SELECT id, n, body, more FROM docs ORDER BY id"
     assert source.rows(rows) == expected
     assert moving.target.rows(rows) == expected
+
+
+@pytest.mark.parametrize("key", ["PRIMARY KEY", ""])
+def test_a_table_is_truncated_behind_pieces_that_are_staged(mariadb_to_postgres: Moving, key: str) -> None:
+    moving = mariadb_to_postgres
+    source = moving.source
+    source.execute(f"CREATE TABLE loaded (id INT {key}, n INT)")
+    source.executemany("INSERT INTO loaded VALUES (%s, 0)", [(n,) for n in range(4)])
+    with pieces(moving.asking("loaded")) as found:
+        found.copy()
+        source.executemany("INSERT INTO loaded VALUES (%s, 1)", [(n,) for n in range(10, 17)])
+        source.execute("TRUNCATE TABLE loaded")
+        source.executemany("INSERT INTO loaded VALUES (%s, 2)", [(n,) for n in range(12, 17)])
+        source.execute("DELETE FROM loaded WHERE id = 12")
+        source.execute("UPDATE loaded SET n = 3 WHERE id = 15")
+        assert found.apply() == []
+    assert sorted(moving.target.rows("SELECT id, n FROM loaded")) == [(13, 2), (14, 2), (15, 3), (16, 2)]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("key", ["PRIMARY KEY", ""])
+def test_a_transformed_table_is_truncated_behind_pieces_that_are_staged(mariadb_to_postgres: Moving, key: str) -> None:
+    """Its pieces are staged by Spark's workers, which know the usual size alone."""
+    moving = mariadb_to_postgres
+    moving.source.execute(f"CREATE TABLE loaded (id INT {key}, n INT)")
+    asked = moving.asking("loaded")
+    entry = TableRequest("loaded", where="n < 5", expressions={"twice": ("n * 2", None)})
+    asked = replace(asked, request=replace(asked.request, tables=(entry,)))
+    asked.run()
+    moving.source.execute("INSERT INTO loaded SELECT seq, 1 FROM seq_1_to_210000")
+    moving.source.execute("TRUNCATE TABLE loaded")
+    moving.source.execute("INSERT INTO loaded SELECT seq, seq FROM seq_1_to_9")
+    status = asked.run()
+    assert [table["stopped"] for table in status["tables"]] == [None]
+    assert sorted(moving.target.rows("SELECT id, n, twice FROM loaded")) == [(n, n, 2 * n) for n in range(1, 5)]

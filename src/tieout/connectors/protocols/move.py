@@ -118,7 +118,8 @@ class StagedChanges:
     `overlap`: the stage was written in several pieces; if two have the same key, the later piece counts. Without a key,
     the same row may be inserted and deleted again.
     `kept`: the places of columns for which the log has no values in some rows; those keep the target's values.
-    `emptied`: the source's table was truncated before the staged changes.
+    `emptied`: the source's table was truncated before the staged changes. `since`: the number of the first piece that
+    was staged after that; the rows of earlier ones do not count.
     """
 
     stage: StageTable
@@ -126,6 +127,7 @@ class StagedChanges:
     overlap: bool = False
     kept: frozenset[int] = frozenset()
     emptied: bool = False
+    since: int = 0
 
     @property
     def rows(self) -> int:
@@ -380,7 +382,8 @@ class Target(Protocol):
         """Drops these stages, if they exist."""
 
     def settle(self, changes: StagedChanges) -> StagedChanges:
-        """Leaves one row of each key in a stage, the last one, and returns the changes that are left.
+        """Leaves one row of each key in a stage, the last one, and none of before a TRUNCATE. Returns the changes that
+        are left.
 
         Does nothing if no key is staged twice. Call it once for each stage, before the first merge from it.
         """

@@ -65,11 +65,15 @@ class ProgressTables:
 
     # ------------------------------------------------------------------------------------------- the fence
 
-    def take(self, task: str, owner: str) -> Fence:
-        """Takes the right to write for the task: from now on, this mover alone has it."""
+    def take(self, task: str, owner: str, *, under: Fence | None = None) -> Fence:
+        """Takes the right to write for the task: from now on, this mover alone has it. FencedError if it has lost the
+        right `under` which it takes this one.
+        """
         self.session.begin()
         try:
             self._wait_for_turn(task)
+            if under is not None:
+                self.check(under)
             changed = self.session.execute(
                 f"UPDATE {self.table('fence')} SET epoch = epoch + 1, owner = %s WHERE task = %s", [owner, task]
             )
@@ -214,7 +218,14 @@ class ProgressTables:
         its tables show a state that the source had.
         """
         with self.together(fence):
-            self.session.execute(f"UPDATE {self.table('progress')} SET inexact = 1 WHERE task = %s", [fence.task])
+            self.set_inexact(fence.task)
+
+    def set_inexact(self, task: str) -> None:
+        self.session.execute(f"UPDATE {self.table('progress')} SET inexact = 1 WHERE task = %s", [task])
+
+    def is_inexact(self, task: str) -> bool:
+        rows = self.session.rows(f"SELECT inexact FROM {self.table('progress')} WHERE task = %s", [task])
+        return bool(rows and rows[0][0])
 
     def _end_beyond(self, task: str, position: Position) -> str | None:
         """Where a batch ends that was begun, if that is not reached at this position: some of its rows may be there."""

@@ -76,6 +76,8 @@ class RestartTable:
                 return  # the answer to an earlier try was lost
             self.progress.check(joining)
             self._make_way(fence.task, joining.task)
+            if self.progress.is_inexact(joining.task):
+                self.progress.set_inexact(fence.task)
             for table in ("chunks", "columns", "stopped", "tables", "last_rows", "versions", "not_found"):
                 self._session.execute(
                     f"UPDATE {self.progress.table(table)} SET task = %s WHERE task = %s", [fence.task, joining.task]

@@ -162,6 +162,10 @@ class SqlTarget(ABC):
 
     def settle(self, changes: StagedChanges) -> StagedChanges:
         # Before the transaction: nobody else uses this attempt's stage.
+        if changes.since and changes.rows:
+            with missing_stage_is_transient():
+                stage = self.session.table(changes.stage.name)
+                self.session.execute(f"DELETE FROM {stage} WHERE {PIECE} < {changes.since:d}")
         if not changes.overlap or not changes.rows:
             return changes
         self._require_staged(changes, None)
