@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import hypothesis
 import pytest
 
+from tests.scratch import use_memory
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     Pair: TypeAlias = tuple[Database, Database]
 
+use_memory()
 # What runs for seconds has nothing of code that Java takes seconds to make fast: of every session, every program.
 os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
 CLASSES = Path(sys.prefix, "spark.jsa")
