@@ -30,7 +30,7 @@ class LaneTable:
     def advance(self, task: str, merge: Merge, step: LaneStep) -> None:
         """Moves one lane to where the batch ends; UnreachableError if it is not where the step begins.
 
-        Of a lane that is a share, other lanes may write the same tables: their versions come with `advance`.
+        Of a lane that is a share, other lanes may write the same tables: those versions come with the task's progress.
         """
         where, of_lane = "WHERE task = %s AND lane = %s", [task, step.lane.name]
         found = self._session.rows(f"SELECT applied FROM {self._table} {where}", of_lane)

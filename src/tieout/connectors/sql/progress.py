@@ -128,7 +128,7 @@ class ProgressTables:
     def together(self, fence: Fence, lock: str = "FOR UPDATE") -> Iterator[None]:
         """One transaction of a mover that holds the lease (else FencedError): no other mover can take over meanwhile.
 
-        `lock` is the SQL that lets many sessions read the fence at once.
+        `lock` is SQL: with some locks, many sessions of the mover have the fence at once. "" waits for nobody's row.
         """
         self.session.begin()
         try:
