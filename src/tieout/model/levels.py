@@ -142,9 +142,7 @@ def _killed(delivery: Delivery, level: TargetLevel) -> str:
         return "nothing is duplicated; if the mover is killed, the last batch may be lost"
     if level is TargetLevel.UNIQUE_KEY:
         return "nothing is lost; applying a change twice does no harm"
-    return (
-        "no change is lost; if the mover is killed, equal rows of the last batch may be too many or too few"
-    )
+    return "no change is lost; if the mover is killed, equal rows of the last batch may be too many or too few"
 
 
 @dataclass(frozen=True, slots=True)
