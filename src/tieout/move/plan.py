@@ -55,6 +55,7 @@ class Planner:
         self._refuse_alike(routed, set(planned))
         stopped = progress.stopped(task)
         found = [route for route in routed if str(route.source) not in stopped and route.source not in self.late]
+        self._refuse_rerouted(found)
         sources = self.endpoints[0].describe([route.source for route in found])
         pairs = [
             (
@@ -74,13 +75,23 @@ class Planner:
         found = [route for route, _ in pairs]
         self._fitted([(route, table) for route, table in pairs if route.exists])  # before it creates anything
         self.creator.create_missing(found, {table.name: table for _, table in pairs}, self.session)
-        unknown, stored = progress.without_target(task), progress.definitions(task)
+        known_targets, stored = progress.targets(task), progress.definitions(task)
         for route, table in pairs:
             name, definition = str(table.name), definition_of(route.request)
-            if name not in planned or name in unknown or stored.get(name) != definition:
+            if (known_targets.get(name), stored.get(name)) != (str(route.target), definition):
                 columns = planned.get(name, table.column_names)
                 progress.plan_columns(self.fence, table.name, columns, route.target, definition)
         return self._fitted(pairs)
+
+    def _refuse_rerouted(self, found: Sequence[Route]) -> None:
+        """UnsupportedError if rows of a table were copied to another target table, or that one was created for it."""
+        target, task = self.creator.target, self.request.task
+        chunks = target.chunks.of(task, [route.source for route in found])
+        begun = {str(chunk.table) for chunk in chunks if chunk.held is not None} | target.progress.made(task).keys()
+        stored = target.progress.targets(task)
+        for route in found:
+            if str(route.source) in begun and (reason := rerouted(route, stored, self.endpoints[1], task)) is not None:
+                raise UnsupportedError(*reason)
 
     def _refuse_redefined(self, found: Sequence[Route]) -> None:
         """UnsupportedError if the task transforms a table otherwise than when its rows were copied."""
@@ -195,6 +206,29 @@ class Planner:
             )
             for (route, source), target in zip(pairs, targets, strict=True)
         ]
+
+
+def rerouted(route: Route, stored: Mapping[str, str], target: Endpoint, task: str) -> tuple[str, str] | None:
+    """The message and the fix if a table's rows went to another target table than the task has for it now. `stored`:
+    where they went.
+    """
+    before = old_target(route, stored, target)
+    if before is None:
+        return None
+    return (
+        f"{route.source}: its rows were copied to {before}, and the task has {route.target} for it now",
+        f"let it go to {before} again (`to` in its entry), or drop the task and start over: tieout task drop {task}",
+    )
+
+
+def old_target(route: Route, stored: Mapping[str, str], target: Endpoint) -> str | None:
+    """The target table that a table's rows went to, if that is another one than the task has for it now."""
+    before, now = stored.get(str(route.source)), str(route.target)
+    if before is None or before == now:
+        return None
+    if before.casefold() == now.casefold() and before not in map(str, target.tables([route.target.schema])):
+        return None  # the server has changed the name's case when the table was created
+    return before
 
 
 def redefined(route: Route, stored: Mapping[str, str], task: str, *, alone: bool = True) -> tuple[str, str] | None:
