@@ -52,7 +52,9 @@ class Planner:
         if known is not None and known.began is not None:
             names = [route.source for route in routed if str(route.source) not in planned]
             self.late = [name for name in names if str(name) not in stopped]
-        self._refuse_alike(routed, set(planned))
+        # Those that were stopped before they were planned have no rows there.
+        able = [route for route in routed if str(route.source) in planned or str(route.source) not in stopped]
+        self._refuse_alike(able, set(planned))
         stopped = progress.stopped(task)
         found = [route for route in routed if str(route.source) not in stopped and route.source not in self.late]
         self._refuse_rerouted(found)
@@ -116,7 +118,9 @@ class Planner:
         sources = {table.name: table for table in self.endpoints[0].describe([route.source for route in routed])}
         there = self.endpoints[1].describe(list(dict.fromkeys(route.target for route in routed if route.exists)))
         targets = {table.name: table for table in there}
-        for name, error in alike_shards(routed, sources, targets, self.session).items():
+        # Of two that are alike the first stays: one whose rows may be there already.
+        first = sorted(routed, key=lambda route: str(route.source) not in planned)
+        for name, error in alike_shards(first, sources, targets, self.session).items():
             if name in self.late:
                 self.creator.target.progress.stop_table(self.fence, name, error.message)
                 self.late.remove(name)
