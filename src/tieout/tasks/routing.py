@@ -381,11 +381,25 @@ def _key(source: Table, target: Table, pairs: Pairs, computed: Sequence[tuple[Co
     if unmapped := [name for name in source.key if name not in named]:
         return f"the key column {unmapped[0]} must be moved unchanged"
     names = [named[name] for name in source.key]
-    more = {column.name for column, expression in computed if computed_of_key(expression, source)}
+    unfit = {column.name: reason for column, text in computed if (reason := _not_of_key(column, text, source))}
+    there = {column.name for column, _ in computed}
+    problem = ""
     for index in sorted(target.indexes, key=lambda index: len(index.columns)):
-        if (index.unique or index.primary) and set(names) <= set(index.columns) <= set(names) | more:
-            return [*names, *(name for name in index.columns if name not in names)]
-    return f"it has no unique index on the key ({', '.join(source.key)})"
+        if not (index.unique or index.primary) or not set(names) <= set(index.columns) <= set(names) | there:
+            continue
+        more = [name for name in index.columns if name not in names]
+        wrong = [f"{name} {unfit[name]}" for name in more if name in unfit]
+        if not wrong:
+            return [*names, *more]
+        problem = problem or f"; of {', '.join(index.columns)}, {wrong[0]}"
+    return f"it has no unique index on the key ({', '.join(source.key)}){problem}"
+
+
+def _not_of_key(column: Column, expression: str, source: Table) -> str | None:
+    """Why rows can't be found by a computed column of the target, if they can't."""
+    if not computed_of_key(expression, source):
+        return "is not computed from the key alone"
+    return "takes NULL, which equals nothing" if column.nullable else None
 
 
 def _misfit(column: Column, found: Column, *, same_engine: bool, logs_generated_columns: bool) -> str | None:
