@@ -15,8 +15,8 @@ from tieout.model.tables import Index, Table, TableName
 from tieout.move.create_tables import Session, Step, TableCreator
 from tieout.move.schema_changes import as_planned
 from tieout.tasks.created import key_of_created
-from tieout.tasks.definition import changes_between, definition_of
-from tieout.tasks.routing import Route, routes, transfer_of
+from tieout.tasks.definition import changes_between, definition_of, is_same
+from tieout.tasks.routing import Route, routes, transfer_of, without_lost
 from tieout.tasks.shards import alike_shards
 
 AWAY = (
@@ -73,7 +73,7 @@ class Planner:
         ]
         began = known is not None and known.began is not None
         pairs = self._without_unfit(pairs, set(planned) if began else set())
-        self._refuse_redefined([route for route, _ in pairs])
+        self._refuse_redefined(pairs)
         found = [route for route, _ in pairs]
         self._fitted([(route, table) for route, table in pairs if route.exists])  # before it creates anything
         self.creator.create_missing(found, {table.name: table for _, table in pairs}, self.session)
@@ -95,15 +95,16 @@ class Planner:
             if str(route.source) in begun and (reason := rerouted(route, stored, self.endpoints[1], task)) is not None:
                 raise UnsupportedError(*reason)
 
-    def _refuse_redefined(self, found: Sequence[Route]) -> None:
+    def _refuse_redefined(self, pairs: Sequence[tuple[Route, Table]]) -> None:
         """UnsupportedError if the task transforms a table otherwise than when its rows were copied."""
         target, task = self.creator.target, self.request.task
         stored = target.progress.definitions(task)
-        chunks = target.chunks.of(task, [route.source for route in found])
+        chunks = target.chunks.of(task, [route.source for route, _ in pairs])
         copied = {chunk.table for chunk in chunks if chunk.held is not None}
         planned = {chunk.table for chunk in chunks}
-        for route in found:
-            if route.source not in planned or (reason := redefined(route, stored, task)) is None:
+        for route, source in pairs:
+            reason = redefined(route, stored, task, source.column_names)
+            if route.source not in planned or reason is None:
                 continue
             # Without transactions, a chunk that was not finished has left rows, too.
             if route.source in copied or not is_transactional(target.level_of(self._target_of(route))):
@@ -192,7 +193,8 @@ class Planner:
         return self.endpoints[1].describe([route.target])[0]
 
     def _fitted(self, pairs: Sequence[tuple[Route, Table]]) -> list[Transfer]:
-        made = self.creator.target.progress.made(self.request.task)
+        progress, task = self.creator.target.progress, self.request.task
+        made, planned, stored = progress.made(task), progress.planned_columns(task), progress.definitions(task)
         targets = [
             as_made(target, source, made.get(str(source.name)), key_of_created(route.request, source))
             for (route, source), target in zip(
@@ -200,15 +202,21 @@ class Planner:
             )
         ]
         logs_generated_columns = self.creator.source.logs_generated_columns
+        requests = [
+            without_lost(route.request, source)
+            if str(route.source) in planned and redefined(route, stored, task, source.column_names) is None
+            else route.request
+            for route, source in pairs
+        ]
         return [
             transfer_of(
-                route.request,
+                request,
                 source,
                 target,
                 same_engine=self.creator.same_engine,
                 logs_generated_columns=logs_generated_columns,
             )
-            for (route, source), target in zip(pairs, targets, strict=True)
+            for request, (_, source), target in zip(requests, pairs, targets, strict=True)
         ]
 
 
@@ -235,14 +243,16 @@ def old_target(route: Route, stored: Mapping[str, str], target: Endpoint) -> str
     return before
 
 
-def redefined(route: Route, stored: Mapping[str, str], task: str, *, alone: bool = True) -> tuple[str, str] | None:
+def redefined(
+    route: Route, stored: Mapping[str, str], task: str, columns: Collection[str], *, alone: bool = True
+) -> tuple[str, str] | None:
     """The message and the fix if a table's rows were copied by another definition than the task has for it now. Tables
     that an earlier version planned have none.
 
-    `alone`: a restart can replace its rows.
+    `columns`: those that it has by now. `alone`: a restart can replace its rows.
     """
     name, present = str(route.source), definition_of(route.request)
-    if stored.get(name, present) == present:
+    if is_same(stored.get(name, present), present, columns):
         return None
     again = f"copy it again: tieout task restart {task} {name}" if alone else "drop the task and start over"
     return (

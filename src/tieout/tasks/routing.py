@@ -232,7 +232,7 @@ def takes_rows_of_others(request: TableRequest, source: Table, target: Table) ->
     if tells_tables_apart(request):
         return True
     try:
-        matched = match_columns(request, source, target)
+        matched = match_columns(without_lost(request, source), source, target)
     except UsageError:  # the source lacks a column that the task chooses
         return False
     return not {column.name for column, _ in matched.computed}.isdisjoint(identifying(source, target, matched))
@@ -291,6 +291,13 @@ def _with_own_names_chosen(request: TableRequest, source: Table) -> TableRequest
         exclude_columns=tuple(name for name in request.exclude_columns if name not in known),
         expressions={name: texts for name, texts in request.expressions.items() if name not in known},
     )
+
+
+def without_lost(request: TableRequest, source: Table) -> TableRequest:
+    """The entry of a table that was planned by it, without the columns that it leaves out and the source has lost."""
+    known = {name.casefold() for name in source.column_names}
+    left = tuple(name for name in request.exclude_columns if name.casefold() in known)
+    return request if left == request.exclude_columns else replace(request, exclude_columns=left)
 
 
 def _chosen(request: TableRequest, source: Table) -> list[Column]:
