@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tieout.connectors.protocols.endpoint import Endpoint
-from tieout.errors import UnsupportedError
+from tieout.errors import UnsupportedError, UsageError
 from tieout.model.levels import is_transactional
 from tieout.model.moves import Fence, StoppedTable, Transfer
 from tieout.model.requests import MoveRequest
@@ -147,7 +147,7 @@ class Planner:
     def _misfit(self, pairs: Sequence[tuple[Route, Table]]) -> str | None:
         try:
             self._fitted(pairs)
-        except UnsupportedError as error:
+        except (UnsupportedError, UsageError) as error:  # Spark has no type for what a column is by now
             return str(error)
         return None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.errors import UnsupportedError
 from tieout.model.requests import MoveRequest, TableRequest
-from tieout.model.tables import Table
+from tieout.model.tables import Table, TableName
 from tieout.tasks.routing import routes
 from tieout.tasks.shards import alike_shards
 from tieout.tasks.transforms import expressions_of, names_in, renamed_column, unknown_in
@@ -21,15 +21,25 @@ def has_expressions(request: MoveRequest) -> bool:
     return any(table.expressions or table.where or table.source_where for table in request.tables)
 
 
+Skips = Callable[[TableName], bool]
+"""Tells the tables of the source that are not judged here: earlier movers stopped them, or the running one will judge
+them alone.
+"""
+
+
 def refuse_wrong_expressions(
-    source: Endpoint, target: Endpoint, request: MoveRequest, session: Callable[[], SparkSession]
+    source: Endpoint,
+    target: Endpoint,
+    request: MoveRequest,
+    session: Callable[[], SparkSession],
+    skips: Skips = lambda name: False,
 ) -> None:
     """Raises UsageError for the first expression that Spark refuses, and UnsupportedError for one whose type no new
     column can have. Calls `session` only if there is an expression.
     """
     if not has_expressions(request):
         return
-    found = routes(source, target, request)
+    found = [route for route in routes(source, target, request) if not skips(route.source)]
     tables = source.describe([route.source for route in found])
     there = {
         table.name: table
@@ -66,10 +76,14 @@ def _refuse_types(request: TableRequest, table: Table, session: Callable[[], Spa
 
 
 def refuse_alike_shards(
-    source: Endpoint, target: Endpoint, request: MoveRequest, session: Callable[[], SparkSession]
+    source: Endpoint,
+    target: Endpoint,
+    request: MoveRequest,
+    session: Callable[[], SparkSession],
+    skips: Skips = lambda name: False,
 ) -> None:
     """Raises UsageError for tables that are merged and whose rows could not be distinguished."""
-    found = routes(source, target, request)
+    found = [route for route in routes(source, target, request) if not skips(route.source)]
     sources = {table.name: table for table in source.describe([route.source for route in found])}
     there = target.describe(list(dict.fromkeys(route.target for route in found if route.exists)))
     for error in alike_shards(found, sources, {table.name: table for table in there}, session).values():
