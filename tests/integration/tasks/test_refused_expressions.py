@@ -104,6 +104,15 @@ def test_types_that_no_new_column_has(moving: Moving) -> None:
 
 
 @WAYS
+def test_computed_columns_that_merged_tables_have_in_two_types(moving: Moving) -> None:
+    for name, price in (("o_1", "DECIMAL(10,2)"), ("o_2", "DECIMAL(10,2)"), ("o_3", "DECIMAL(12,2)")):
+        moving.source.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY, price {price})")
+    texts = {"shard": ("_table", ""), "twice": ("price * 2", "")}
+    words = refused(moving, TableRequest("o_*", "o", exclude_columns=("price",), expressions=texts))
+    assert re.search(r"o_1 and \S*o_3 would both go to .*twice is decimal\(\d+,2\) in one and decimal\(\d+,2\)", words)
+
+
+@WAYS
 def test_shards_that_could_not_be_told_apart(moving: Moving) -> None:
     for name in ("o_a", "o_y"):
         moving.source.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY, v INT)")
