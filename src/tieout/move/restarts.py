@@ -50,9 +50,8 @@ class Restarts:
             return f"{name} can't be copied again: the task does not have it, or it is gone"
         if not self._has_written(route):
             return None
-        if (
-            before := old_target(route, self.target.progress.targets(self.request.task), self.endpoints[1])
-        ) is not None:
+        before = old_target(route, self.target.progress.targets(self.request.task), self.endpoints[1])
+        if before is not None:
             return (
                 f"{name} can't be copied again: it was copied to {before}, and the task has {route.target} for it now"
             )
