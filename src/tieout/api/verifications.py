@@ -155,14 +155,18 @@ def preflight(
         if move is None:
             return preflight_verification(request, urls, meta, partial(session_of, spark))
 
+        from tieout.connectors.registry import open_target
         from tieout.move.preflight import preflight_move
+        from tieout.move.ways import judged_apart
 
         moved = preflight_move(move, urls, meta)
         if moved.move is None:
             return moved
         if not _has_rows(urls[0]):
             return replace(moved, problems=(*moved.problems, _NO_ROWS))
-        return moved.then(preflight_verification(request, urls, meta, partial(session_of, spark)))
+        with closing(open_target(urls[1])) as target:
+            skips = judged_apart(target, move.task)
+        return moved.then(preflight_verification(request, urls, meta, partial(session_of, spark), skips))
 
 
 def _has_rows(url: EndpointUrl) -> bool:

@@ -136,7 +136,8 @@ class Shape:
 
     `reads` are the columns to read, and `key` the indexes of the source's key among them. `cells` has for each column
     of the target the index of what is read for it, or an expression. `uses` are the columns that expressions name, with
-    their indexes. `shared`: other tables go to the same target.
+    their indexes. `shared`: rows of other tables may be in the target, because an expression names the source's table,
+    or a computed column is in the target's key.
     """
 
     reads: tuple[tuple[Column, Column], ...]

@@ -6,7 +6,7 @@ Once both are at one position, one transaction of the target hands them over.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
@@ -29,6 +29,7 @@ from tieout.move.plan import AWAY
 from tieout.move.preflight import MovePreflight
 from tieout.move.status import StatusKeeper
 from tieout.move.table_mover import AllStopped, TableMover
+from tieout.tasks.expressions import refuse_wrong_expressions
 from tieout.tasks.routing import routes
 
 LEVELS = Levels(Delivery.EXACTLY_ONCE, Consistency.TRANSACTION)
@@ -62,7 +63,7 @@ class Joining:
         """
         main = self.tables
         begun = {name for name in main.late if str(name) in main.target.progress.planned_columns(self._task)}
-        names = self._fit(frozenset(begun) or main.late)
+        names = self._fit(spark, frozenset(begun) or main.late)
         if not names and begun:
             self.abandon()
         while names:
@@ -105,16 +106,32 @@ class Joining:
         main.status.remarks += status.remarks
         self.clean()
 
-    def _fit(self, late: frozenset[TableName]) -> frozenset[TableName]:
+    def _fit(self, spark: SparkSession, late: frozenset[TableName]) -> frozenset[TableName]:
         """Stops the tables that a preflight would refuse: it may have been made before they were there, and they may
         have changed since they began to join.
         """
         main = self.tables
         ahead = MovePreflight(main.request, main.endpoints, main.source, main.target)
         prevented = main.retried(lambda: ahead.prevented(late, main.levels))
+        prevented |= main.retried(lambda: self._wrong(spark, late - prevented.keys()))
         for name, reason in prevented.items():
             main.target.progress.stop_table(main.fence, name, reason)
         return late - prevented.keys()
+
+    def _wrong(self, spark: SparkSession, late: frozenset[TableName]) -> dict[TableName, str]:
+        """The tables for which Spark refuses an expression of the task, and why."""
+        main = self.tables
+
+        def refused(asked: Collection[TableName]) -> str | None:
+            try:
+                refuse_wrong_expressions(*main.endpoints, main.request, lambda: spark, lambda name: name not in asked)
+            except (UsageError, UnsupportedError) as error:
+                return error.message
+            return None
+
+        if refused(late) is None:
+            return {}
+        return {name: reason for name in sorted(late) if (reason := refused({name})) is not None}
 
     def _catch_up(self, spark: SparkSession, joining: TableMover) -> None:
         main, some_left = self.tables, True

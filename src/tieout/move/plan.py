@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tieout.connectors.protocols.endpoint import Endpoint
-from tieout.errors import UnsupportedError
+from tieout.errors import UnsupportedError, UsageError
 from tieout.model.levels import is_transactional
 from tieout.model.moves import Fence, StoppedTable, Transfer
 from tieout.model.requests import MoveRequest
@@ -15,8 +15,8 @@ from tieout.model.tables import Index, Table, TableName
 from tieout.move.create_tables import Session, Step, TableCreator
 from tieout.move.schema_changes import as_planned
 from tieout.tasks.created import key_of_created
-from tieout.tasks.definition import changes_between, definition_of
-from tieout.tasks.routing import Route, routes, transfer_of
+from tieout.tasks.definition import changes_between, definition_of, is_same
+from tieout.tasks.routing import Route, routes, transfer_of, without_lost
 from tieout.tasks.shards import alike_shards
 
 AWAY = (
@@ -52,9 +52,12 @@ class Planner:
         if known is not None and known.began is not None:
             names = [route.source for route in routed if str(route.source) not in planned]
             self.late = [name for name in names if str(name) not in stopped]
-        self._refuse_alike(routed, set(planned))
+        # Those that were stopped before they were planned have no rows there.
+        able = [route for route in routed if str(route.source) in planned or str(route.source) not in stopped]
+        self._refuse_alike(able, set(planned))
         stopped = progress.stopped(task)
         found = [route for route in routed if str(route.source) not in stopped and route.source not in self.late]
+        self._refuse_rerouted(found)
         sources = self.endpoints[0].describe([route.source for route in found])
         pairs = [
             (
@@ -70,27 +73,38 @@ class Planner:
         ]
         began = known is not None and known.began is not None
         pairs = self._without_unfit(pairs, set(planned) if began else set())
-        self._refuse_redefined([route for route, _ in pairs])
+        self._refuse_redefined(pairs)
         found = [route for route, _ in pairs]
         self._fitted([(route, table) for route, table in pairs if route.exists])  # before it creates anything
         self.creator.create_missing(found, {table.name: table for _, table in pairs}, self.session)
-        unknown, stored = progress.without_target(task), progress.definitions(task)
+        known_targets, stored = progress.targets(task), progress.definitions(task)
         for route, table in pairs:
             name, definition = str(table.name), definition_of(route.request)
-            if name not in planned or name in unknown or stored.get(name) != definition:
+            if (known_targets.get(name), stored.get(name)) != (str(route.target), definition):
                 columns = planned.get(name, table.column_names)
                 progress.plan_columns(self.fence, table.name, columns, route.target, definition)
         return self._fitted(pairs)
 
-    def _refuse_redefined(self, found: Sequence[Route]) -> None:
+    def _refuse_rerouted(self, found: Sequence[Route]) -> None:
+        """UnsupportedError if rows of a table were copied to another target table, or that one was created for it."""
+        target, task = self.creator.target, self.request.task
+        chunks = target.chunks.of(task, [route.source for route in found])
+        begun = {str(chunk.table) for chunk in chunks if chunk.held is not None} | target.progress.made(task).keys()
+        stored = target.progress.targets(task)
+        for route in found:
+            if str(route.source) in begun and (reason := rerouted(route, stored, self.endpoints[1], task)) is not None:
+                raise UnsupportedError(*reason)
+
+    def _refuse_redefined(self, pairs: Sequence[tuple[Route, Table]]) -> None:
         """UnsupportedError if the task transforms a table otherwise than when its rows were copied."""
         target, task = self.creator.target, self.request.task
         stored = target.progress.definitions(task)
-        chunks = target.chunks.of(task, [route.source for route in found])
+        chunks = target.chunks.of(task, [route.source for route, _ in pairs])
         copied = {chunk.table for chunk in chunks if chunk.held is not None}
         planned = {chunk.table for chunk in chunks}
-        for route in found:
-            if route.source not in planned or (reason := redefined(route, stored, task)) is None:
+        for route, source in pairs:
+            reason = redefined(route, stored, task, source.column_names)
+            if route.source not in planned or reason is None:
                 continue
             # Without transactions, a chunk that was not finished has left rows, too.
             if route.source in copied or not is_transactional(target.level_of(self._target_of(route))):
@@ -105,7 +119,9 @@ class Planner:
         sources = {table.name: table for table in self.endpoints[0].describe([route.source for route in routed])}
         there = self.endpoints[1].describe(list(dict.fromkeys(route.target for route in routed if route.exists)))
         targets = {table.name: table for table in there}
-        for name, error in alike_shards(routed, sources, targets, self.session).items():
+        # Of two that are alike the first stays: one whose rows may be there already.
+        first = sorted(routed, key=lambda route: str(route.source) not in planned)
+        for name, error in alike_shards(first, sources, targets, self.session).items():
             if name in self.late:
                 self.creator.target.progress.stop_table(self.fence, name, error.message)
                 self.late.remove(name)
@@ -131,7 +147,7 @@ class Planner:
     def _misfit(self, pairs: Sequence[tuple[Route, Table]]) -> str | None:
         try:
             self._fitted(pairs)
-        except UnsupportedError as error:
+        except (UnsupportedError, UsageError) as error:  # Spark has no type for what a column is by now
             return str(error)
         return None
 
@@ -177,7 +193,8 @@ class Planner:
         return self.endpoints[1].describe([route.target])[0]
 
     def _fitted(self, pairs: Sequence[tuple[Route, Table]]) -> list[Transfer]:
-        made = self.creator.target.progress.made(self.request.task)
+        progress, task = self.creator.target.progress, self.request.task
+        made, planned, stored = progress.made(task), progress.planned_columns(task), progress.definitions(task)
         targets = [
             as_made(target, source, made.get(str(source.name)), key_of_created(route.request, source))
             for (route, source), target in zip(
@@ -185,26 +202,57 @@ class Planner:
             )
         ]
         logs_generated_columns = self.creator.source.logs_generated_columns
+        requests = [
+            without_lost(route.request, source)
+            if str(route.source) in planned and redefined(route, stored, task, source.column_names) is None
+            else route.request
+            for route, source in pairs
+        ]
         return [
             transfer_of(
-                route.request,
+                request,
                 source,
                 target,
                 same_engine=self.creator.same_engine,
                 logs_generated_columns=logs_generated_columns,
             )
-            for (route, source), target in zip(pairs, targets, strict=True)
+            for request, (_, source), target in zip(requests, pairs, targets, strict=True)
         ]
 
 
-def redefined(route: Route, stored: Mapping[str, str], task: str, *, alone: bool = True) -> tuple[str, str] | None:
+def rerouted(route: Route, stored: Mapping[str, str], target: Endpoint, task: str) -> tuple[str, str] | None:
+    """The message and the fix if a table's rows went to another target table than the task has for it now. `stored`:
+    where they went.
+    """
+    before = old_target(route, stored, target)
+    if before is None:
+        return None
+    return (
+        f"{route.source}: its rows were copied to {before}, and the task has {route.target} for it now",
+        f"let it go to {before} again (`to` in its entry), or drop the task and start over: tieout task drop {task}",
+    )
+
+
+def old_target(route: Route, stored: Mapping[str, str], target: Endpoint) -> str | None:
+    """The target table that a table's rows went to, if that is another one than the task has for it now."""
+    before, now = stored.get(str(route.source)), str(route.target)
+    if before is None or before == now:
+        return None
+    if before.casefold() == now.casefold() and before not in map(str, target.tables([route.target.schema])):
+        return None  # the server has changed the name's case when the table was created
+    return before
+
+
+def redefined(
+    route: Route, stored: Mapping[str, str], task: str, columns: Collection[str], *, alone: bool = True
+) -> tuple[str, str] | None:
     """The message and the fix if a table's rows were copied by another definition than the task has for it now. Tables
     that an earlier version planned have none.
 
-    `alone`: a restart can replace its rows.
+    `columns`: those that it has by now. `alone`: a restart can replace its rows.
     """
     name, present = str(route.source), definition_of(route.request)
-    if stored.get(name, present) == present:
+    if is_same(stored.get(name, present), present, columns):
         return None
     again = f"copy it again: tieout task restart {task} {name}" if alone else "drop the task and start over"
     return (

@@ -19,7 +19,7 @@ from tieout.model.requests import MoveRequest
 from tieout.model.tables import TableName
 from tieout.move.entries import routes_of_right_entries
 from tieout.move.resume import all_stopped, start_over
-from tieout.move.table_problems import TableProblems, gone
+from tieout.move.table_problems import TableProblems
 from tieout.move.ways import Way, Ways
 from tieout.tasks.preflight import as_problem, examine, untested, with_problems
 from tieout.tasks.routing import Route, routes
@@ -88,7 +88,7 @@ class MovePreflight:
         ways = self._found.of(known)
         problems += self._all_stopped(known, ways)
         levels, targets = self._levels(ways), list(map(self._found.target_level, ways))
-        problems += [*self._problems(ways, levels), *gone(ways)]
+        problems += [*self._problems(ways, levels), *self._tables.gone(ways)]
         retention = self.source.retention(self.request.task)
         if retention.warning is not None:
             problems.append(replace(retention.warning, side="source"))

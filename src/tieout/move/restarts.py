@@ -10,6 +10,7 @@ from tieout.connectors.protocols.move import Target
 from tieout.failpoints import reach
 from tieout.model.moves import Fence, joining_task
 from tieout.model.requests import MoveRequest
+from tieout.move.plan import old_target
 from tieout.tasks.routing import Route, routes, takes_rows_of_others
 
 
@@ -49,6 +50,11 @@ class Restarts:
             return f"{name} can't be copied again: the task does not have it, or it is gone"
         if not self._has_written(route):
             return None
+        before = old_target(route, self.target.progress.targets(self.request.task), self.endpoints[1])
+        if before is not None:
+            return (
+                f"{name} can't be copied again: it was copied to {before}, and the task has {route.target} for it now"
+            )
         alone = f"{name} can't be copied again alone: {route.target}"
         if (other := self._other(route, found)) is not None:
             return f"{alone} holds rows of {other}, too"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tieout.errors import TieoutError, UsageError
 from tieout.model.levels import Levels, Promise, consistencies_of, deliveries_of, promise_of
@@ -12,7 +13,7 @@ from tieout.model.moves import Delivery, Fence, Transfer, joining_task
 from tieout.model.preflight import Problem, Severity
 from tieout.model.tables import Table, TableName
 from tieout.move.create_tables import CREATE_IT, TableCreator, lost_table, refuse_unlike
-from tieout.move.plan import as_made, redefined
+from tieout.move.plan import as_made, redefined, rerouted
 from tieout.move.ways import Way, Ways
 from tieout.tasks.created import key_of_created
 from tieout.tasks.preflight import as_problem
@@ -29,7 +30,7 @@ class TableProblems:
     def of(self, ways: Sequence[Way], levels: Levels) -> list[Problem]:
         """All of them, with the severity that they have for the task."""
         found = [problem if way is None else self._alone(way, problem) for way, problem in self.each(ways, levels)]
-        return [*found, *self._unlike(ways), *self._redefined(ways)]
+        return [*found, *self._unlike(ways), *self._rerouted(ways), *self._redefined(ways)]
 
     def _alone(self, way: Way, problem: Problem) -> Problem:
         """The mover stops a table that joins or can't be moved any more: it does not keep the others from it."""
@@ -54,10 +55,27 @@ class TableProblems:
         for way in ways:
             yield from ((way, problem) for problem in self._of_levels(way, levels))
 
+    def _rerouted(self, ways: Sequence[Way]) -> Iterator[Problem]:
+        """Tables whose rows went to another target table."""
+        for way in ways:
+            if (found := self._other_target(way)) is not None:
+                yield Problem(Severity.PREVENTS, *found, "target", str(way.table.name))
+
+    def _other_target(self, way: Way) -> tuple[str, str] | None:
+        if not way.destination.has_task_rows and way.step is None:
+            return None
+        return rerouted(way.route, self._targets, self.at.endpoints[1], self.at.request.task)
+
+    @cached_property
+    def _targets(self) -> dict[str, str]:
+        """Where the rows of the task's tables went, and of those that join."""
+        progress, task = self.at.target.progress, self.at.request.task
+        return {**progress.targets(task), **progress.targets(joining_task(task))}
+
     def _redefined(self, ways: Sequence[Way]) -> Iterator[Problem]:
         """Tables whose rows were copied by another definition, unless they are about to be copied again."""
         task = self.at.request.task
-        begun = [way for way in ways if way.destination.has_task_rows]
+        begun = [way for way in ways if way.destination.has_task_rows and self._other_target(way) is None]
         stored = self.at.target.progress.definitions(task) if begun else {}
         again = self.at.asked_again() if stored else set()
         joining = self.at.target.progress.definitions(joining_task(task)) if stored else {}
@@ -67,7 +85,9 @@ class TableProblems:
                 continue
             shared = any(other is not way and other.route.target == way.route.target for other in ways)
             alone = name not in joining and not shared and not tells_tables_apart(way.route.request)
-            if (found := redefined(way.route, {**stored, **joining}, task, alone=alone)) is not None:
+            there = way.destination.there
+            columns = {*way.table.column_names, *(there.column_names if there else ())}
+            if (found := redefined(way.route, {**stored, **joining}, task, columns, alone=alone)) is not None:
                 yield Problem(Severity.PREVENTS, *found, "target", name)
 
     def _misfits(self, way: Way, merged: Collection[TableName]) -> Iterator[Problem]:
@@ -163,10 +183,10 @@ class TableProblems:
         target, keyed = self.at.target_level(way), bool(way.table.key)
         return promise_of(levels.delivery, levels.consistency, self.at.source.level, target, keyed=keyed)
 
-
-def gone(ways: Sequence[Way]) -> Iterator[Problem]:
-    """Tables that are gone, in the words of a mover, which has an error of its own for them."""
-    for way in ways:
-        if way.destination.has_task_rows and way.destination.there is None:
-            message, fix = lost_table(way.route)
-            yield Problem(Severity.PREVENTS, message, fix, "target", str(way.route.source))
+    def gone(self, ways: Sequence[Way]) -> Iterator[Problem]:
+        """Tables that are gone, in the words of a mover, which has an error of its own for them."""
+        for way in ways:
+            lost = way.destination.has_task_rows and way.destination.there is None
+            if lost and self._other_target(way) is None:
+                message, fix = lost_table(way.route)
+                yield Problem(Severity.PREVENTS, message, fix, "target", str(way.route.source))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from tieout.connectors.protocols.endpoint import Endpoint
@@ -114,6 +114,21 @@ class Ways:
     @property
     def same_engine(self) -> bool:
         return self.endpoints[0].capabilities.family == self.endpoints[1].capabilities.family
+
+
+def judged_apart(target: Target, task: str) -> Callable[[TableName], bool]:
+    """Tells the tables of the source that hold no others back, whatever is wrong with them: earlier movers stopped
+    them, or have copied rows of them and follow their changes; or they are late, and are judged when they join.
+    """
+    if not target.is_prepared():
+        return lambda name: False
+    progress = target.progress
+    planned, has_begun = progress.planned_columns(task).keys(), progress.has_begun(task)
+    tables = [table for name in planned if (table := TableName.parse(name)) is not None]
+    apart = progress.stopped(task).keys() | {
+        str(chunk.table) for chunk in target.chunks.of(task, tables) if chunk.held is not None
+    }
+    return lambda name: str(name) in apart or (has_begun and str(name) not in planned)
 
 
 def _refers(table: Table) -> bool:

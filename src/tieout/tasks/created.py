@@ -22,7 +22,6 @@ from tieout.tasks.transforms import (
 
 UNTYPED = LogicalType(TypeName.TEXT, "string")
 """Stands for the type of a computed column while only Spark knows it."""
-_CREATE_IT = "create the target table first"
 
 
 def key_of_created(request: TableRequest, source: Table) -> tuple[str, ...]:

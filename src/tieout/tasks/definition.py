@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from tieout.model.requests import TableRequest
@@ -22,6 +22,17 @@ def definition_of(request: TableRequest) -> str:
         sort_keys=True,
         ensure_ascii=False,
     )
+
+
+def is_same(stored: str, present: str, columns: Collection[str]) -> bool:
+    """Whether two definitions mean the same rows. `columns`: those that the table has by now; the present one need not
+    leave out others any more.
+    """
+    old, new = json.loads(stored), json.loads(present)
+    known = {name.casefold() for name in columns}
+    gone = {name for name in old["exclude_columns"] if name.casefold() not in known}
+    old["exclude_columns"] = [name for name in old["exclude_columns"] if name not in gone - set(new["exclude_columns"])]
+    return bool(old == new)
 
 
 def changes_between(stored: str, present: str) -> str:

@@ -232,7 +232,7 @@ def takes_rows_of_others(request: TableRequest, source: Table, target: Table) ->
     if tells_tables_apart(request):
         return True
     try:
-        matched = match_columns(request, source, target)
+        matched = match_columns(without_lost(request, source), source, target)
     except UsageError:  # the source lacks a column that the task chooses
         return False
     return not {column.name for column, _ in matched.computed}.isdisjoint(identifying(source, target, matched))
@@ -291,6 +291,13 @@ def _with_own_names_chosen(request: TableRequest, source: Table) -> TableRequest
         exclude_columns=tuple(name for name in request.exclude_columns if name not in known),
         expressions={name: texts for name, texts in request.expressions.items() if name not in known},
     )
+
+
+def without_lost(request: TableRequest, source: Table) -> TableRequest:
+    """The entry of a table that was planned by it, without the columns that it leaves out and the source has lost."""
+    known = {name.casefold() for name in source.column_names}
+    left = tuple(name for name in request.exclude_columns if name.casefold() in known)
+    return request if left == request.exclude_columns else replace(request, exclude_columns=left)
 
 
 def _chosen(request: TableRequest, source: Table) -> list[Column]:
@@ -381,11 +388,25 @@ def _key(source: Table, target: Table, pairs: Pairs, computed: Sequence[tuple[Co
     if unmapped := [name for name in source.key if name not in named]:
         return f"the key column {unmapped[0]} must be moved unchanged"
     names = [named[name] for name in source.key]
-    more = {column.name for column, expression in computed if computed_of_key(expression, source)}
+    unfit = {column.name: reason for column, text in computed if (reason := _not_of_key(column, text, source))}
+    there = {column.name for column, _ in computed}
+    problem = ""
     for index in sorted(target.indexes, key=lambda index: len(index.columns)):
-        if (index.unique or index.primary) and set(names) <= set(index.columns) <= set(names) | more:
-            return [*names, *(name for name in index.columns if name not in names)]
-    return f"it has no unique index on the key ({', '.join(source.key)})"
+        if not (index.unique or index.primary) or not set(names) <= set(index.columns) <= set(names) | there:
+            continue
+        more = [name for name in index.columns if name not in names]
+        wrong = [f"{name} {unfit[name]}" for name in more if name in unfit]
+        if not wrong:
+            return [*names, *more]
+        problem = problem or f"; of {', '.join(index.columns)}, {wrong[0]}"
+    return f"it has no unique index on the key ({', '.join(source.key)}){problem}"
+
+
+def _not_of_key(column: Column, expression: str, source: Table) -> str | None:
+    """Why rows can't be found by a computed column of the target, if they can't."""
+    if not computed_of_key(expression, source):
+        return "is not computed from the key alone"
+    return "takes NULL, which equals nothing" if column.nullable else None
 
 
 def _misfit(column: Column, found: Column, *, same_engine: bool, logs_generated_columns: bool) -> str | None:

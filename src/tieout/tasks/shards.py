@@ -12,7 +12,7 @@ from tieout.model.moves import SCHEMA_NAME, TABLE_NAME
 from tieout.model.tables import Table, TableName
 from tieout.model.types import TypeName
 from tieout.tasks.created import key_of_created
-from tieout.tasks.routing import Route, identifying, match_columns
+from tieout.tasks.routing import Route, identifying, match_columns, without_lost
 from tieout.tasks.transforms import names_in
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _distinguishing(route: Route, source: Table, target: Table | None) -> dict[s
         texts = {name: text for name, (text, _) in request.expressions.items()}
         key = list(key_of_created(request, source))
     else:
-        matched = match_columns(request, source, target)
+        matched = match_columns(without_lost(request, source), source, target)
         texts = {column.name: text for column, text in matched.computed}
         key = identifying(source, target, matched)
     return {name: text for name, text in texts.items() if name in key and names_in(text) and names_in(text) <= _NAMES}

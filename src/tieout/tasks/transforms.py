@@ -138,8 +138,9 @@ def names_source(expression: str) -> bool:
 
 
 def computed_of_key(expression: str, source: Table) -> bool:
-    """Whether the expression needs the key only: the log holds nothing else of a deleted row."""
-    return names_in(expression) <= {name.casefold() for name in source.key} | _CONSTANT
+    """Whether the key alone decides the value, and always the same one: the log holds nothing else of a deleted row."""
+    known = {name.casefold() for name in source.key} | _CONSTANT
+    return names_in(expression) <= known and nondeterministic_part(expression) is None
 
 
 def unknown_names(expression: str, source: Table) -> list[str]:

@@ -15,9 +15,17 @@ from tieout.model.canonical_kinds import Incomparable, common_kind
 from tieout.model.requests import MoveRequest, TableRequest, VerifyRequest
 from tieout.model.results import SchemaFinding, UnverifiedColumn
 from tieout.model.tables import Column, Table, TableName
-from tieout.tasks.routing import Matched, Route, identifying, match_columns, routes_and_rest, uncomputable
+from tieout.tasks.routing import (
+    Matched,
+    Route,
+    identifying,
+    match_columns,
+    routes_and_rest,
+    uncomputable,
+    without_lost,
+)
 from tieout.tasks.table_matching import NamePair, is_pattern
-from tieout.tasks.transforms import condition_of, renamed_column
+from tieout.tasks.transforms import condition_of, expressions_of, renamed_column
 from tieout.verification.columns import ColumnPair, SchemaComparison, differences_of, only_on, parsed_tolerance
 from tieout.verification.holding import unknown_reading
 from tieout.verification.narrowing import (
@@ -127,10 +135,15 @@ class MovedTaskPlanner:
     def _transferred(self, pair: NamePair, routed: Sequence[tuple[Route, Table]], target: Table) -> PlannedTable:
         try:
             _refuse_disagreeing([route for route, _ in routed])
-            matches = [match_columns(route.request, table, target) for route, table in routed]
+            # A mover that began before the source lost a column that the task leaves out goes on.
+            matches = [match_columns(without_lost(route.request, table), table, target) for route, table in routed]
             problems = [each for route, table in routed for each in uncomputable(route.request, table, target)]
+            if not problems:
+                for route, table in routed:
+                    expressions_of(route.request, table, target)
         except UsageError as error:
-            # A table that a mover has stopped may have lost the column: the others are compared all the same.
+            # A table that a mover has stopped may have lost the column, or have it in another type: the others are
+            # compared all the same.
             raise Unverifiable(str(error)) from None
         if problems:
             raise Unverifiable(f"{routed[0][1].name} to {target.name}: {'; '.join(dict.fromkeys(problems))}")

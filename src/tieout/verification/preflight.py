@@ -22,7 +22,7 @@ from tieout.model.requests import Meaning, TableRequest, VerifyRequest
 from tieout.model.results import SchemaFinding, Strategy
 from tieout.model.tables import Table
 from tieout.tasks.endpoints import open_any
-from tieout.tasks.expressions import refuse_alike_shards, refuse_wrong_expressions
+from tieout.tasks.expressions import Skips, refuse_alike_shards, refuse_wrong_expressions
 from tieout.tasks.preflight import as_problem, examine, untested, with_problems
 from tieout.tasks.table_matching import NamePair, names_of, pair_tables
 from tieout.verification.moved_task_plan import move_request
@@ -119,12 +119,16 @@ _AT_ONCE = 4
 
 
 def preflight_verification(
-    request: VerifyRequest, urls: tuple[EndpointUrl, EndpointUrl], meta: str, session: Callable[[], SparkSession]
+    request: VerifyRequest,
+    urls: tuple[EndpointUrl, EndpointUrl],
+    meta: str,
+    session: Callable[[], SparkSession],
+    skips: Skips = lambda name: False,
 ) -> Preflight:
     """Everything that prevents a verification, and how it would treat each table."""
 
     def look(source: Endpoint, target: Endpoint, found: Preflight) -> Preflight:
-        problems, tables = look_ahead(source, target, request, session)
+        problems, tables = look_ahead(source, target, request, session, skips)
         return replace(with_problems(found, problems), tables=tuple(tables))
 
     return examine(urls, meta, lambda url: open_any(url, session), look)
@@ -135,6 +139,7 @@ def look_ahead(
     target: Endpoint,
     request: VerifyRequest,
     session: Callable[[], SparkSession] | None = None,
+    skips: Skips = lambda name: False,
 ) -> tuple[list[Problem], list[TableForecast]]:
     """What prevents `request` between two endpoints that answered, and how it would treat each table.
 
@@ -145,7 +150,7 @@ def look_ahead(
         pairs = _pairs(source, target, request.tables, problems)
         planned = [table for pair in pairs if (table := _planned(source, target, pair, request, problems)) is not None]
     else:
-        planned = _of_task(source, target, request, session, problems)
+        planned = _of_task(source, target, request, session, problems, skips)
     if not planned and not problems:
         problems.append(Problem(Severity.PREVENTS, "no tables to compare", "check the schema in the URLs"))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -160,11 +165,12 @@ def _of_task(
     request: VerifyRequest,
     session: Callable[[], SparkSession] | None,
     problems: list[Problem],
+    skips: Skips,
 ) -> list[PlannedTable]:
     try:
         if request.meaning is Meaning.MOVED and session is not None:
-            refuse_wrong_expressions(source, target, move_request(request), session)
-            refuse_alike_shards(source, target, move_request(request), session)
+            refuse_wrong_expressions(source, target, move_request(request), session, skips)
+            refuse_alike_shards(source, target, move_request(request), session, skips)
         return plan_tables(source, target, request, 0, session)
     except TieoutError as error:
         problems.append(as_problem(error, Severity.PREVENTS))

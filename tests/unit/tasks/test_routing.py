@@ -12,6 +12,7 @@ from tieout.errors import TieoutError, UnsupportedError, UsageError
 from tieout.model.requests import MoveRequest, TableRequest
 from tieout.model.tables import Column, Index, Table, TableName
 from tieout.model.types import LogicalType, TypeName
+from tieout.tasks.created import key_of_created
 from tieout.tasks.routing import Route, match_columns, routes, routes_and_rest, transfer_of, uncomputable
 from tieout.tasks.shards import alike_shards
 from tieout.tasks.transforms import expressions_of
@@ -120,7 +121,7 @@ def test_the_type_of_the_column_that_is_named_takes_the_value() -> None:
 
 def test_a_column_of_another_case_does_not_tell_merged_tables_apart() -> None:
     """The key has `Shard`, which the row's key decides, and not `shard`."""
-    source, target = table("id"), table("id", "shard", "Shard")
+    source, target = table("id"), table("id", "shard", Column("Shard", INT, nullable=False))
     target = replace(target, indexes=(Index("PRIMARY", ("id", "Shard"), True, True),))
     request = entry(shard="_table", Shard="CAST(id AS STRING)")
     names = [TableName("s", "t_1"), TableName("s", "t_2")]
@@ -130,6 +131,34 @@ def test_a_column_of_another_case_does_not_tell_merged_tables_apart() -> None:
     )
     assert sorted(refused) == names
     assert "no column of its key is computed from _table" in str(refused[names[0]])
+
+
+@pytest.mark.parametrize(
+    ("expression", "nullable", "words"),
+    [
+        ("_table", False, None),
+        ("substr(_table, id)", False, None),
+        ("_table", True, "more takes NULL, which equals nothing"),
+        ("current_date()", False, "more is not computed from the key alone"),
+        ("concat(_table, uuid())", False, "more is not computed from the key alone"),
+        ("note", False, "more is not computed from the key alone"),
+    ],
+)
+def test_what_may_be_in_the_target_s_key(expression: str, nullable: bool, words: str | None) -> None:
+    """A row has to be found by it again, also if the log tells nothing but the source's key."""
+    source = table("id", "note")
+    target = replace(
+        table("id", "note", Column("more", TEXT, nullable=nullable)), indexes=(Index("u", ("id", "more"), unique=True),)
+    )
+    refusal = nullcontext() if words is None else pytest.raises(UnsupportedError, match=words)
+    with refusal:
+        moved = transfer_of(entry(more=expression), source, target, same_engine=False, logs_generated_columns=False)
+        assert [moved.target_columns[place].name for place in moved.key] == ["id", "more"]
+
+
+def test_a_created_key_has_nothing_that_changes() -> None:
+    keys = {text: key_of_created(entry(shard=text), table("id")) for text in ("_table", "concat(_table, uuid())")}
+    assert keys == {"_table": ("id", "shard"), "concat(_table, uuid())": ("id",)}
 
 
 def not_asked() -> SparkSession:

@@ -397,12 +397,21 @@ class ProgressTables:
         rows = self.session.rows(f"SELECT source_table, planned FROM {self.table('columns')} WHERE task = %s", [task])
         return {str(name): tuple(json.loads(columns)) for name, columns in rows}
 
-    def without_target(self, task: str) -> set[str]:
-        """The source tables whose targets are not stored: movers of an earlier version planned them."""
-        rows = self.session.rows(
-            f"SELECT source_table FROM {self.table('columns')} WHERE task = %s AND target_table IS NULL", [task]
-        )
-        return {str(name) for (name,) in rows}
+    def targets(self, task: str) -> dict[str, str]:
+        """Where the rows of the source tables go that the task has; nothing for those whose targets are not stored.
+        Works on tables of every layout, as a preflight meets them.
+        """
+        try:
+            rows = self.session.rows(
+                f"SELECT source_table, target_table, planned FROM {self.table('columns')} "
+                "WHERE task = %s AND target_table IS NOT NULL",
+                [task],
+            )
+        except EndpointError as error:
+            if error.transient:
+                raise
+            return {}
+        return {str(name): str(target) for name, target, columns in rows if tuple(json.loads(columns)) != FORGOTTEN}
 
     def tables_into(self, target: TableName) -> set[tuple[str, str]]:
         """The tasks and source tables whose rows go to a table of the target, or once went there."""
