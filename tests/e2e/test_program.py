@@ -66,17 +66,17 @@ def test_json_in_a_pipe_and_a_reader_that_has_seen_enough(start, pair):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_ctrl_c_then_resume(start, program: Tieout, tieout: Tieout, pair):
+def test_ctrl_c_then_resume(start, tieout: Tieout, pair):
     source, target = pair
     process = start(
         *("verify", "--source", source.url, "--target", target.url, "--master", "local[2]"),
-        *("--chunk-rows", "300", "--max-rows-per-second", "1200"),
+        *("--chunk-rows", "300", "--max-rows-per-second", "2000"),
         start_new_session=True,
     )
     job = _running_job(process)
     _wait_for(lambda: any(table.rows_done for table in api.show_job(job).tables))
-    listed = json.loads(program("jobs", "list", "--state", "running", "-o", "json").out)
-    assert [each["job"] for each in listed] == [job], "another terminal sees it"
+    listed = json.loads(tieout("jobs", "list", "--state", "running", "-o", "json").out)
+    assert [each["job"] for each in listed] == [job], "another process sees it"
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: Java and the Python workers get it, too
     out, error = process.communicate(timeout=120)
     assert process.returncode == 130, error
@@ -84,7 +84,7 @@ def test_ctrl_c_then_resume(start, program: Tieout, tieout: Tieout, pair):
     assert error.splitlines()[-1] == f"job {job} is interrupted: continue with tieout verify --resume {job}"
     assert "Traceback" not in error
 
-    assert json.loads(program("jobs", "list", "-o", "json").out)[0]["state"] == "interrupted"
+    assert json.loads(tieout("jobs", "list", "-o", "json").out)[0]["state"] == "interrupted"
     resumed = tieout("verify", "--resume", job, "--quiet", "--output", "json")
     assert resumed.code == 1
     result = json.loads(resumed.out)

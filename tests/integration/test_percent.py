@@ -46,7 +46,7 @@ class QuotedFile(SqliteDatabase):
         return f"sqlite:///{quote(str(self.path))}"
 
 
-@pytest.fixture(params=[later(pair) if pair == "mariadb-mariadb" else pair for pair in PAIRS])
+@pytest.fixture(params=[pair if pair == "mariadb-postgres" else later(pair) for pair in PAIRS])
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Any, Any]]:
     servers = PAIRS[request.param]
     if servers is None:

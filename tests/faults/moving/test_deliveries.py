@@ -79,6 +79,7 @@ def test_at_least_once_applies_a_batch_again_and_no_other(
     assert events(target) == Counter(range(30)) + Counter(range(10, 20)), "a batch comes twice, and no other row"
 
 
+@pytest.mark.thorough
 def test_a_batch_that_is_applied_again_is_the_same_one(
     pair: tuple[Database, Database], begun: Callable[[str], Mover]
 ) -> None:
@@ -119,6 +120,7 @@ def test_exactly_once_does_neither(pair: tuple[Database, Database], begun: Calla
     assert events(target) == Counter(range(30))
 
 
+@pytest.mark.thorough
 def test_what_changed_a_table_last_is_known_after_a_restart(
     pair: tuple[Database, Database], begun: Callable[[str], Mover]
 ) -> None:

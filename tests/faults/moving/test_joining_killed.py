@@ -26,12 +26,7 @@ _EVERY = [
 ]
 # Before any row of a table that the mover has created is there.
 _EVERY += [Case(pair, "exactly-once", _CHUNK, 1) for pair in ("mariadb-postgres", "postgres-mariadb")]
-_OFTEN = {
-    ("postgres-mariadb", "before-joining"),
-    ("postgres-mariadb", "after-joining"),
-    ("mariadb-postgres", "restart-emptied"),
-    ("sqlite-sqlite", _CHUNK),
-}
+_OFTEN = {("postgres-mariadb", "after-joining"), ("sqlite-sqlite", _CHUNK)}
 
 
 def _is_often(case: Case) -> bool:

@@ -23,7 +23,7 @@ _EVERY = [
     Case("mariadb-mariadb", "at-least-once", "target-widened", 2),
 ]
 CASES = [
-    pytest.param(case, id=str(case), marks=[pytest.mark.thorough] if number > 1 else [])
+    pytest.param(case, id=str(case), marks=[pytest.mark.thorough] if number else [])
     for number, case in enumerate(_EVERY)
 ]
 _WIDER = {

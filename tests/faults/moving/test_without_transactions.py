@@ -27,9 +27,9 @@ _EVERY = [
         "after-merge": 2,
     }.items()
 ]
-_OFTEN = {("postgres-mariadb", "chunk-before-commit"), ("mariadb-mariadb", "before-commit")}
+_OFTEN = ("postgres-mariadb", "chunk-before-commit")
 CASES = [
-    pytest.param(case, id=str(case), marks=[] if (case.pair, case.place) in _OFTEN else pytest.mark.thorough)
+    pytest.param(case, id=str(case), marks=[] if (case.pair, case.place) == _OFTEN else pytest.mark.thorough)
     for case in _EVERY
 ]
 

@@ -93,7 +93,7 @@ def test_a_promoted_replica_that_lacks_something(task: Task, primary: MariaDB) -
         is_lost(other, "never exactly")
 
 
-@pytest.mark.parametrize("received", [True, False])
+@pytest.mark.parametrize("received", [True, later(False)])
 def test_a_promoted_replica_after_a_batch_of_which_the_position_is_not_stored(
     task: Task, primary: MariaDB, received: bool
 ) -> None:
@@ -170,6 +170,7 @@ def test_an_earlier_copy(task: Task, primary: MariaDB) -> None:
     Outcome.LOST,
     "the file of the same name is a different file",
 )
+@pytest.mark.thorough
 def test_an_earlier_copy_within_a_second(task: Task, primary: MariaDB) -> None:
     """The same GTIDs, seconds and offsets: only the rows and the file tell."""
 
@@ -281,6 +282,7 @@ def _purged(server: MariaDB, upto: str) -> bool:
     Outcome.LOST,
     "the last transactions of its own domain are different",
 )
+@pytest.mark.thorough
 def test_an_earlier_copy_with_another_domain(postgres: Server, spark: SparkSession, tmp_path: Path) -> None:
     """The very last transaction came from elsewhere, and comes again: the same GTID and the same moment."""
     with (

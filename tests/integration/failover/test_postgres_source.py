@@ -169,6 +169,7 @@ def test_a_slot_that_was_made_by_hand(task: Task, primary: Postgres) -> None:
     Outcome.LOST,
     "the slot starts after the last transaction that was read",
 )
+@pytest.mark.thorough
 def test_an_earlier_copy_with_a_slot_made_by_hand(task: Task, primary: Postgres) -> None:
     """Others write, so the mover is far behind its last transaction when the server is put back."""
     kept = own.copy(primary)

@@ -93,6 +93,7 @@ def test_a_promoted_standby(task: Task, target: Postgres) -> None:
     Outcome.LOST,
     "a batch that was applied once is never applied again",
 )
+@pytest.mark.thorough
 def test_an_earlier_copy_at_most_once(task: Task, target: Postgres) -> None:
     once = replace(task, delivery=Delivery.AT_MOST_ONCE)
     once.write(range(10, 15))
@@ -112,6 +113,7 @@ def test_an_earlier_copy_at_most_once(task: Task, target: Postgres) -> None:
     Outcome.GOES_ON,
     "the mover reads its progress again and continues from there",
 )
+@pytest.mark.thorough
 def test_an_earlier_copy_under_a_mover_that_runs(task: Task, target: Postgres) -> None:
     with following(task):
         kept = own.copy(target)

@@ -139,7 +139,7 @@ def test_tables_that_were_emptied_before_a_change_was_applied(task: Task, target
     [
         pytest.param("postgres", True, id="postgres-changed"),
         pytest.param("postgres", False, id="postgres-copied only", marks=pytest.mark.thorough),
-        pytest.param("mariadb", True, id="mariadb-changed"),
+        pytest.param("mariadb", True, id="mariadb-changed", marks=pytest.mark.thorough),
         pytest.param("mariadb", False, id="mariadb-copied only"),
     ],
     indirect=["target"],

@@ -36,6 +36,10 @@ EACH_ENGINE = pytest.mark.parametrize(
 """Each engine as both; the ways within one engine are left to make test-faults."""
 ONE_WAY = pytest.mark.parametrize("moving", [ACROSS[0], *(later(pair) for pair in ACROSS[1:])], indirect=True)
 """Where one way is nearly like the other."""
+ONE_OF_ALL = pytest.mark.parametrize(
+    "moving", [ACROSS[0], *(later(pair) for pair in PAIRS if pair != ACROSS[0])], indirect=True
+)
+"""The same; the ways within one engine are left to make test-faults, too."""
 
 
 def remarks_of(status: dict[str, Any]) -> list[Any]:

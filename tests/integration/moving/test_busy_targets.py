@@ -43,7 +43,9 @@ def test_no_clock_ends_a_merge(pg_db: Database, mysql_db: Database) -> None:
         mysql_db.server.execute(None, "SET GLOBAL max_statement_time = 0")
 
 
-@pytest.mark.parametrize("delivery", [later(Delivery.AT_LEAST_ONCE), Delivery.AT_MOST_ONCE, Delivery.EXACTLY_ONCE])
+@pytest.mark.parametrize(
+    "delivery", [later(Delivery.AT_LEAST_ONCE), Delivery.AT_MOST_ONCE, later(Delivery.EXACTLY_ONCE)]
+)
 @pytest.mark.parametrize("moving", ["postgres-mariadb"], indirect=True)
 def test_a_merge_that_has_to_wait_for_others(
     moving: Moving, delivery: Delivery, monkeypatch: pytest.MonkeyPatch

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.moving.pairs import EACH_ENGINE, Moving
+from tests.integration.moving.pairs import EACH_ENGINE, ONE_OF_ALL, Moving
 from tests.integration.moving.test_work_on_the_way import asking
 from tieout import api
 from tieout.errors import TieoutError, UnsupportedError
@@ -106,7 +106,7 @@ def test_computed_columns_get_the_types_of_their_expressions(moving: Moving) -> 
     assert "one_note" not in words
 
 
-@EACH_ENGINE
+@ONE_OF_ALL
 def test_merged_tables_are_created_once(moving: Moving) -> None:
     source, target = moving.source, moving.target
     source.execute("CREATE TABLE parents (id INT PRIMARY KEY)")

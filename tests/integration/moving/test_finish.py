@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.integration.moving.pairs import EVERY_WAY, Moving, way
+from tests.integration.moving.pairs import EACH_ENGINE, Moving, way
 from tieout import api
 from tieout.model.documents import move_status_document
 from tieout.model.requests import MoveRequest, TableRequest
@@ -59,7 +59,7 @@ def kinds(finish: dict[str, Any]) -> dict[str, list[str]]:
     return found
 
 
-@EVERY_WAY
+@EACH_ENGINE
 @pytest.mark.parametrize("made_by", ["tieout", "user"])
 def test_counters_continue_after_the_source(moving: Moving, made_by: str) -> None:
     mine, theirs = engines(moving)
@@ -86,7 +86,7 @@ def test_counters_continue_after_the_source(moving: Moving, made_by: str) -> Non
     assert insert_order(moving.target) == 7
 
 
-@EVERY_WAY
+@EACH_ENGINE
 def test_rows_without_a_parent_are_counted(moving: Moving) -> None:
     mine, theirs = engines(moving)
     create(moving.source, COUNTED[mine], foreign_key=False)
@@ -168,7 +168,7 @@ OTHER_GRANTS = (
 """What only PostgreSQL has."""
 
 
-@EVERY_WAY
+@EACH_ENGINE
 def test_what_was_not_moved_is_listed_by_name(moving: Moving) -> None:
     mine, theirs = engines(moving)
     source, target = moving.source, moving.target
@@ -362,7 +362,7 @@ def test_a_counter_that_is_used_up(mariadb_to_postgres: Moving, number: str, seq
         assert status.exit_code == 1
 
 
-@EVERY_WAY
+@EACH_ENGINE
 def test_a_stopped_table_is_named_and_the_others_are_finished(moving: Moving) -> None:
     mine, _ = engines(moving)
     create(moving.source, COUNTED[mine])
@@ -428,7 +428,7 @@ def test_sqlite(sqlite_db: Callable[[str], SqliteDatabase], spark: SparkSession,
 UNCHECKED = {"mariadb": "SET foreign_key_checks = 0", "postgres": "SET session_replication_role = replica"}
 
 
-@EVERY_WAY
+@EACH_ENGINE
 def test_a_foreign_key_that_was_left_out_gets_another_try(moving: Moving) -> None:
     """The source itself has a row without a parent."""
     mine, theirs = engines(moving)

@@ -78,7 +78,7 @@ def test_a_log_with_a_position_for_each_table_only(ahead: Ahead, monkeypatch: py
     assert prevents(ahead.look("t", consistency=Consistency.ROW)) == {}
 
 
-@between("postgres-mariadb", "mariadb-postgres")
+@between("postgres-mariadb", later("mariadb-postgres"))
 def test_a_mover_was_killed_while_it_made_its_tables(ahead: Ahead) -> None:
     """MariaDB makes each of them for good: the next mover finds any number of them."""
     ahead.source.execute("CREATE TABLE t (id INT PRIMARY KEY)")
@@ -517,7 +517,7 @@ def test_a_column_that_can_not_be_renamed(ahead: Ahead, column: str, word: str, 
     _nothing_was_made(ahead)
 
 
-@between("mariadb-postgres", "postgres-mariadb")
+@between("mariadb-postgres", later("postgres-mariadb"))
 def test_a_key_that_is_named_as_what_it_is(ahead: Ahead, spark: SparkSession) -> None:
     ahead.source.execute("CREATE TABLE t (id INT PRIMARY KEY, a INT)")
     ahead.source.execute("INSERT INTO t VALUES (1, 2)")

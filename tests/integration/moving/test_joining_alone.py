@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.integration.moving.pairs import EACH_ENGINE, Moving
+from tests.integration.moving.pairs import ONE_OF_ALL, Moving
 from tests.integration.moving.test_joining import (
     ACROSS,
     at_places,
@@ -57,7 +57,7 @@ def slots(moving: Moving) -> int:
     return len(names_of_slots(moving))
 
 
-@EACH_ENGINE
+@ONE_OF_ALL
 def test_a_shard_joins_a_table_that_has_others(moving: Moving) -> None:
     merged = TableRequest("orders_*", "orders", expressions={"shard": ("_table", "")})
 
@@ -139,7 +139,7 @@ def test_a_table_joins_with_levels_that_its_target_can_keep(moving: Moving, monk
     assert moving.rows("late")[0] == moving.rows("late")[1]
 
 
-@pytest.mark.parametrize("away", ["dropped", "left out"])
+@pytest.mark.parametrize("away", ["dropped", later("left out")])
 @FROM_POSTGRES
 def test_a_table_that_is_away_after_it_began_to_join(
     moving: Moving, away: str, monkeypatch: pytest.MonkeyPatch
@@ -301,7 +301,7 @@ def test_new_tables_whose_rows_would_be_mixed(moving: Moving) -> None:
         asked.run()
 
 
-@EACH_ENGINE
+@ONE_OF_ALL
 def test_a_table_that_is_gone_before_it_joins_keeps_no_other_from_joining(
     moving: Moving, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from tests.integration.moving.pairs import Moving
+from tests.integration.moving.pairs import ONE_WAY, Moving
 from tieout.model.requests import TableRequest
 
 TABLE = "CREATE TABLE {} (id INT PRIMARY KEY, note VARCHAR(20))"
 
 
-@pytest.mark.parametrize("moving", ["mariadb-postgres", "postgres-mariadb"], indirect=True)
+@ONE_WAY
 def test_a_table_that_came_later(moving: Moving) -> None:
     """It joins: it is copied, and followed with the others from then on."""
     moving.source.execute(TABLE.format("first"))

@@ -8,9 +8,8 @@ from dataclasses import replace
 import pytest
 
 from tests.integration.moving.ahead import prevents
-from tests.integration.moving.pairs import Moving
+from tests.integration.moving.pairs import EACH_ENGINE, ONE_OF_ALL, Moving
 from tests.integration.moving.test_work_on_the_way import asking
-from tests.variants import later
 from tieout import api
 from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_target
@@ -23,11 +22,6 @@ OTHER = TableRequest("w", where="a < 0", expressions={"c": ("a * 3", ""), "d": (
 WORDS = (
     r"w: its rows were copied by another definition: where was 'a > 0' and is 'a < 0'; "
     r"the column c was 'a \* 2' and is 'a \* 3'"
-)
-ONE_WAY = pytest.mark.parametrize(
-    "moving",
-    ["mariadb-postgres", "postgres-mariadb", later("mariadb-mariadb"), later("postgres-postgres")],
-    indirect=True,
 )
 
 
@@ -47,7 +41,7 @@ def there(moving: Moving) -> list[tuple[int, int, int]]:
     return sorted(moving.target.rows("SELECT id, a, c FROM w"))
 
 
-@ONE_WAY
+@EACH_ENGINE
 def test_rows_of_two_definitions_are_not_mixed(moving: Moving) -> None:
     asked = begun(moving)
     moving.source.execute("INSERT INTO w VALUES (3, -3), (4, 4)")
@@ -65,7 +59,7 @@ def test_rows_of_two_definitions_are_not_mixed(moving: Moving) -> None:
     assert looked(asked.request, moving.meta) == {}
 
 
-@ONE_WAY
+@ONE_OF_ALL
 def test_a_restart_takes_the_new_definition(moving: Moving) -> None:
     begun(moving)
     moving.source.execute("INSERT INTO w VALUES (3, -3), (4, 4)")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.integration.moving.pairs import Moving
+from tests.integration.moving.pairs import ONE_WAY, Moving
 from tests.integration.moving.test_joining import ACROSS, at_places, following, interrupting, looks_often, until
 from tests.integration.moving.test_joining import status as status_of
 from tests.integration.moving.test_work_on_the_way import asking
@@ -135,7 +135,7 @@ def versions(moving: Moving) -> dict[str, tuple[str, int]]:
     return {str(name).split(".")[1]: (str(state), int(consistent)) for name, state, consistent in rows}
 
 
-@pytest.mark.parametrize("moving", ["postgres-mariadb", "mariadb-postgres"], indirect=True)
+@ONE_WAY
 def test_no_table_is_consistent_while_one_is_copied_again(moving: Moving, monkeypatch: pytest.MonkeyPatch) -> None:
     for table in ("first", "second"):
         moving.source.execute(f"CREATE TABLE {table} (id INT PRIMARY KEY)")

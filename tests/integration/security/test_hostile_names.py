@@ -197,7 +197,7 @@ def play(hostile: Hostile, *, both: bool) -> None:
 PAIRS = [
     ("mariadb", "postgres"),
     later("postgres", "postgres"),
-    ("sqlite", "sqlite"),
+    later("sqlite", "sqlite"),
     later("postgres", "mariadb"),
     later("mariadb", "mariadb"),
 ]

@@ -11,7 +11,11 @@ from tieout.model.results import Verdict
 
 WAYS = pytest.mark.parametrize(
     "moving",
-    ["mariadb-postgres", "postgres-mariadb", "sqlite-sqlite", later("mariadb-mariadb"), later("postgres-postgres")],
+    [
+        "mariadb-postgres",
+        "sqlite-sqlite",
+        *(later(pair) for pair in ("postgres-mariadb", "mariadb-mariadb", "postgres-postgres")),
+    ],
     indirect=True,
 )
 
