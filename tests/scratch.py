@@ -46,5 +46,8 @@ def _remove_left() -> None:
 
 
 def _remove(directory: Path, owner: int) -> None:
+    """Removes what is large. Single files are removed by those who opened them, and that may be later."""
     if os.getpid() == owner:  # not in a process that was forked
-        shutil.rmtree(directory, ignore_errors=True)
+        for each in directory.iterdir():
+            if each.is_dir():
+                shutil.rmtree(each, ignore_errors=True)
