@@ -68,10 +68,12 @@ class Pair:
         options = {"recheck_after": 0.0, "recheck_times": 0, **options}
         return api.verify(self.source.url, self.target.url, tables, spark=self.spark, meta=self.meta, **options)
 
-    def compare(self, *tables: str | TableRequest, keep: int | None = None) -> set[Any]:
-        """A verification's job for small tables, done in this process; `keep` lists only some differences of each."""
+    def compare(self, *tables: str | TableRequest, keep: int | None = None, **of_task: Any) -> set[Any]:
+        """A verification's job for small tables, done in this process; `keep` lists only some differences of each.
+        `of_task`: the other fields of a request.
+        """
         requests = tuple(TableRequest(table) if isinstance(table, str) else table for table in tables)
-        request = VerifyRequest(self.source.url, self.target.url, requests)
+        request = VerifyRequest(self.source.url, self.target.url, requests, **of_task)
         shown = self.urls[0].redacted(), self.urls[1].redacted()
         with ExitStack() as stack:
             store = stack.enter_context(self.store())

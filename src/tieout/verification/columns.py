@@ -120,6 +120,19 @@ def in_names_of_source(request: TableRequest, source: Table, target: Table) -> T
     )
 
 
+def computes_uncompared(request: TableRequest, tables: tuple[Table, Table], comparison: SchemaComparison) -> bool:
+    """Whether the request, in the source's names, computes a column of the tables that is not compared."""
+    known = {name for table in tables for name in table.column_names}
+    return not (request.expressions.keys() & known <= {pair.source.name for pair in comparison.pairs})
+
+
+def unchosen(request: TableRequest, source: Table, target: Table) -> frozenset[str]:
+    """The target's columns that the request, in the source's names, leaves out."""
+    chosen = _with_key(source, target, request)
+    ours = {right.name: left for left, right in _partners(source, target).items()}
+    return frozenset(name for name in target.column_names if not _wanted(ours.get(name, name), chosen))
+
+
 def _with_key(source: Table, target: Table, request: TableRequest) -> TableRequest:
     """The request with the columns of the key, if it chooses others of this table."""
     known = {*source.column_names, *target.column_names}

@@ -154,10 +154,12 @@ class MovedTaskPlanner:
         (route, table), *others = routed
         conditions = [condition_of(route.request) for route, _ in routed]
         target_where = route.request.target_where
-        if not others and not matches[0].computed and conditions == [None] and target_where is None:
+        computes = any(matched.computed for matched in matches)
+        unfilled = frozenset(target.column_names) - matches[0].filled
+        if not others and not computes and conditions == [None] and target_where is None:
             where = narrowing.source_where, narrowing.target_where
             planned = self.pairs.compared(pair, (table, target), comparison, where)
-            return replace(planned, unfilled=frozenset(target.column_names) - matches[0].filled)
+            return replace(planned, unfilled=unfilled)
         contents = [
             self._content(table, matched, comparison, condition)
             for (_, table), matched, condition in zip(routed, matches, conditions, strict=True)
@@ -169,7 +171,8 @@ class MovedTaskPlanner:
             target_where,
             narrowing.target_where,
         )
-        return self.transformed.plan(pair, comparison, (contents, [theirs]), is_merge=bool(others))
+        planned = self.transformed.plan(pair, comparison, (contents, [theirs]), is_merge=bool(others))
+        return replace(planned, unfilled=unfilled, computes=computes)
 
     def _content(self, table: Table, matched: Matched, comparison: SchemaComparison, condition: str | None) -> Content:
         plain = {found.name: column for column, found in matched.pairs}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from tieout.canonical.bucket_digests import bucket_count
 from tieout.connectors.protocols.endpoint import Capabilities, Endpoint, HashSpec, Reader, Scan, ScanColumn
@@ -17,10 +16,13 @@ from tieout.model.requests import TableRequest, VerifyOptions
 from tieout.model.results import Explanation, SchemaFinding, Strategy, UnverifiedColumn
 from tieout.model.tables import Column, Table, TableName
 from tieout.tasks.table_matching import NamePair, is_pattern
-from tieout.verification.columns import ColumnPair, SchemaComparison, compare_schemas, in_names_of_source
-
-if TYPE_CHECKING:
-    pass
+from tieout.verification.columns import (
+    ColumnPair,
+    SchemaComparison,
+    compare_schemas,
+    computes_uncompared,
+    in_names_of_source,
+)
 
 
 class Unverifiable(Exception):
@@ -170,7 +172,8 @@ class PlannedTable:
     """A pair of tables with its plan, or with the reason why there is none.
 
     `merged`: all tables of the source whose rows go to the target's table, if they are several. `unfilled`: columns of
-    the target that a task leaves to the target.
+    the target that a task leaves to the target. `computes`: expressions compute values that are
+    not compared, so that the source's own columns don't say what a row of the target holds.
     """
 
     pair: NamePair
@@ -180,6 +183,7 @@ class PlannedTable:
     failure: str | None = None
     merged: tuple[TableName, ...] = ()
     unfilled: frozenset[str] = frozenset()
+    computes: bool = False
 
     @property
     def source_name(self) -> str | None:
@@ -273,7 +277,8 @@ class PairPlanner:
         except (AccessError, MissingObjectError, ReadError) as error:
             return PlannedTable(pair, failure=str(error))
         where = (request.source_where or request.where, request.target_where or request.where)
-        return self.compared(pair, tables, comparison, where)
+        planned = self.compared(pair, tables, comparison, where)
+        return replace(planned, computes=computes_uncompared(request, tables, comparison))
 
     def compared(
         self,

@@ -12,7 +12,7 @@ from tieout.model.requests import TableRequest, VerifyRequest
 from tieout.model.results import UnverifiedColumn
 from tieout.model.tables import Column, Table, TableName
 from tieout.tasks.table_matching import NamePair, names_of, pair_tables
-from tieout.verification.columns import compare_schemas, in_names_of_source
+from tieout.verification.columns import compare_schemas, computes_uncompared, in_names_of_source, unchosen
 from tieout.verification.narrowing import (
     LEFT_OUT,
     is_left_out,
@@ -81,6 +81,12 @@ class UnmovedTaskPlanner:
         planned = self._planned_sides(pair, tables, request, typed)
         if (found := planned.comparison) is None:
             return planned
+        compared = {each.target.name for each in found.pairs}
+        planned = replace(
+            planned,
+            unfilled=unchosen(request, *tables) - compared,
+            computes=computes_uncompared(narrowed(request, typed), tables, found),
+        )
         told = {*(each.source.name for each in found.pairs), *(each.column for each in found.unverified)}
         told |= {each.column for each in found.findings if each.breaks and each.column is not None}
         known = {*tables[0].column_names, *tables[1].column_names}

@@ -93,7 +93,7 @@ def undo_repair(
     plan = store.repairs.get(plan_ref)
     expected = (RepairState.APPLYING, RepairState.APPLIED, RepairState.FAILED, RepairState.UNDOING, RepairState.UNDONE)
     with running(store, plan, BACKWARDS, expected, RepairState.UNDOING) as work:
-        with opened(verification(store, plan.job_id), source_url, target_url) as sides:
+        with opened(verification(store, plan.job_id), source_url, target_url, undoes=True) as sides:
             settle_in_flight(store, plan, sides)
             passes = _passes(store, plan, sides, BACKWARDS, batch, work.between(listener))
             passes.run()
@@ -235,7 +235,11 @@ class Step:
             return False
 
     def statement(self, statements: Statements) -> str:
+        """Raises Refused if the plan, of an earlier version, writes a column that the task leaves out."""
         table = self.table.table
+        left_out = () if self.backwards else (self.change.new_row or {}).keys() - self.table.filled
+        if left_out:
+            raise Refused(f"the task leaves out {', '.join(sorted(left_out))}: plan the repair again")
         if self.action is ChangeAction.INSERT:
             return statements.insert(table, self.values)
         if self.action is ChangeAction.DELETE:

@@ -5,9 +5,10 @@ It opens both endpoints again and plans the comparison again, from the job's own
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -84,6 +85,11 @@ class RepairTable:
         """The key's columns on the target."""
         return tuple(column.name for column in self.target.key_columns)
 
+    @cached_property
+    def filled(self) -> Set[str]:
+        """The target's columns that a repair writes."""
+        return {fill.column.name for fill in self.fills}
+
     @property
     def losing(self) -> tuple[Reference, ...]:
         """The foreign keys by which a DELETE would also delete rows of other tables."""
@@ -95,20 +101,26 @@ class RepairTable:
         return tuple(c.name for c in self.plan.target.scan.columns if c.expression and not c.column.generated)
 
 
-def repair_table(planned: PlannedTable, writer: Writer, *, same_engine: bool) -> RepairTable | str:
-    """How to repair the table, or the reason why it can't be repaired."""
+def repair_table(
+    planned: PlannedTable, writer: Writer, *, same_engine: bool, undoes: bool = False
+) -> RepairTable | str:
+    """How to repair the table, or the reason why it can't be repaired. `undoes`: only to undo what an earlier version
+    wrote, which knew fewer reasons.
+    """
     plan = planned.plan
     if plan is None:
         return planned.failure or "the table is only on one side"
     if any(parts_of(side) for side in (plan.source, plan.target)):
         return "Spark filters, computes or merges its rows, as the task says; to repair it, move its rows again"
+    if planned.computes and not undoes:
+        return "expressions compute columns of it that were not compared: the values to write there are unknown"
     if not plan.key:
         return "it has no key, so a row can't be identified"
     if any(side.scan.columns[place].expression for side in (plan.source, plan.target) for place in plan.key):
         return "an expression computes its key, so it can't look up rows"
     if any(place in plan.tolerances for place in plan.key):
         return "its key has a tolerance, so a row of one side may match several of the other"
-    return _Wide(plan, writer, same_engine, planned.unfilled).table()
+    return _Wide(plan, writer, same_engine, frozenset() if undoes else planned.unfilled).table()
 
 
 class _Wide:
@@ -242,7 +254,7 @@ class Sides:
 
 
 @contextmanager
-def opened(job: Job, source_url: EndpointUrl, target_url: EndpointUrl) -> Iterator[Sides]:
+def opened(job: Job, source_url: EndpointUrl, target_url: EndpointUrl, *, undoes: bool = False) -> Iterator[Sides]:
     """Connects to both sides of a verification. The URLs must name the same databases; the user may be another."""
     _check_place("source", job.source, source_url)
     _check_place("target", job.target or "", target_url)
@@ -259,7 +271,7 @@ def opened(job: Job, source_url: EndpointUrl, target_url: EndpointUrl) -> Iterat
         refused: dict[str, str] = {}
         for planned in plan_tables(source, target, request):
             name = planned.name
-            found = repair_table(planned, writer, same_engine=same_engine)
+            found = repair_table(planned, writer, same_engine=same_engine, undoes=undoes)
             if name in tables or name in refused:
                 refused[name] = "differences of several pairs of tables have its name; verify each pair alone"
             elif isinstance(found, str):
