@@ -32,9 +32,10 @@ from tieout.verification.narrowing import (
     LEFT_OUT,
     TypedColumns,
     is_left_out,
-    is_matched,
+    is_named,
     lacked,
     refuse_unknown_typed_columns,
+    refuse_unknown_typed_tables,
     refuse_without_key,
     typed_for,
     typed_request,
@@ -59,20 +60,14 @@ class MovedTaskPlanner:
         for route in found:
             groups.setdefault(route.target, []).append(route)
         chosen = [group for group in groups.values() if self._is_chosen(group)]
-        self._refuse_unknown_tables([*(name for group in groups.values() for name in _names(group)), *_targets(rest)])
+        known = [*(name for group in groups.values() for name in _names(group)), *_targets(rest)]
+        refuse_unknown_typed_tables(self.request, known)
         rest = [pair for pair in rest if self._leaves_in(_targets([pair]))]
         sources = described(self.pairs.source, [route.source for group in chosen for route in group if route.exists])
         targets = described(self.pairs.target, [group[0].target for group in chosen if group[0].exists])
         refuse_unknown_typed_columns(self.request.narrowing, [*sources.values(), *targets.values()])
         planned = [table for group in chosen for table in self._moved(group, sources, targets)]
         return [*planned, *(PlannedTable(pair) for pair in rest)]
-
-    def _refuse_unknown_tables(self, names: Sequence[TableName]) -> None:
-        """Raises UsageError for a typed table that the task does not have."""
-        for typed in self.request.narrowing.tables:
-            if not is_matched(names, [typed]):
-                known = dict.fromkeys(entry.source for entry in self.request.tables)
-                raise UsageError(f"the task has no table {typed}", f"it has {', '.join(known) or 'other tables'}")
 
     def _is_chosen(self, group: Sequence[Route]) -> bool:
         """Whether what was typed leaves these tables in. Merged tables are compared together, or not at all."""
@@ -82,14 +77,10 @@ class MovedTaskPlanner:
                 f"{excluded[0]} can't be left out alone: its rows are in {group[0].target} with those of other tables",
                 "leave out all of them, or none",
             )
-        return not excluded and self._is_named(_names(group))
+        return not excluded and is_named(self.request.narrowing, _names(group))
 
     def _leaves_in(self, names: Sequence[TableName]) -> bool:
-        return self._is_named(names) and not is_left_out(self.request.narrowing, names)
-
-    def _is_named(self, names: Sequence[TableName]) -> bool:
-        typed = self.request.narrowing.tables
-        return not typed or is_matched(names, typed)
+        return is_named(self.request.narrowing, names) and not is_left_out(self.request.narrowing, names)
 
     def _moved(self, group: Sequence[Route], sources: Described, targets: Described) -> list[PlannedTable]:
         """A route, or several whose rows are merged."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from tieout.errors import TieoutError, UsageError
-from tieout.model.requests import Narrowing, TableRequest
+from tieout.model.requests import Narrowing, TableRequest, VerifyRequest
 from tieout.model.results import SchemaFinding
 from tieout.model.tables import Table, TableName
 from tieout.tasks.routing import Matched, Route
@@ -56,8 +56,21 @@ def is_matched(names: Sequence[TableName], patterns: Sequence[str]) -> bool:
     )
 
 
+def is_named(narrowing: Narrowing, names: Sequence[TableName]) -> bool:
+    """Whether a table with these names is one of the typed ones, or none were typed."""
+    return not narrowing.tables or is_matched(names, narrowing.tables)
+
+
 def is_left_out(narrowing: Narrowing, names: Sequence[TableName]) -> bool:
     return is_matched(names, narrowing.exclude)
+
+
+def refuse_unknown_typed_tables(request: VerifyRequest, names: Sequence[TableName]) -> None:
+    """Raises UsageError for a typed table that the task does not have. `names`: those of its tables."""
+    for typed in request.narrowing.tables:
+        if not is_matched(names, [typed]):
+            known = dict.fromkeys(entry.source for entry in request.tables)
+            raise UsageError(f"the task has no table {typed}", f"it has {', '.join(known) or 'other tables'}")
 
 
 def refuse_unknown_typed_columns(narrowing: Narrowing, tables: Sequence[Table | TieoutError]) -> None:

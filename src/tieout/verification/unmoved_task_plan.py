@@ -16,9 +16,11 @@ from tieout.verification.columns import compare_schemas, computes_uncompared, in
 from tieout.verification.narrowing import (
     LEFT_OUT,
     is_left_out,
+    is_named,
     lacked,
     narrowed,
     refuse_unknown_typed_columns,
+    refuse_unknown_typed_tables,
     typed_for,
     typed_request,
 )
@@ -47,7 +49,10 @@ class UnmovedTaskPlanner:
         left = names_of(self.pairs.source, tables, of_target=False).without_own()
         right = names_of(self.pairs.target, tables, of_target=True).without_own()
         narrowing = self.request.narrowing
-        pairs = [pair for pair in pair_tables(left, right, tables) if not is_left_out(narrowing, _either(pair))]
+        found = pair_tables(left, right, tables)
+        refuse_unknown_typed_tables(self.request, [name for pair in found for name in _names(pair)])
+        named = [pair for pair in found if is_named(narrowing, _names(pair))]
+        pairs = [pair for pair in named if not is_left_out(narrowing, _either(pair))]
         sources = described(self.pairs.source, [pair.source for pair in pairs if pair.source and pair.target])
         targets = described(self.pairs.target, [pair.target for pair in pairs if pair.source and pair.target])
         refuse_unknown_columns(pairs, sources, targets)
@@ -57,15 +62,15 @@ class UnmovedTaskPlanner:
             if pair.source is None or pair.target is None:
                 planned.append(PlannedTable(pair))
                 continue
-            found = sources[pair.source], targets[pair.target]
-            wrong = next((each for each in found if isinstance(each, TieoutError)), None)
+            both = sources[pair.source], targets[pair.target]
+            wrong = next((each for each in both if isinstance(each, TieoutError)), None)
             if wrong is not None:
                 planned.append(PlannedTable(pair, failure=str(wrong)))
                 continue
-            assert isinstance(found[0], Table)
-            assert isinstance(found[1], Table)
+            assert isinstance(both[0], Table)
+            assert isinstance(both[1], Table)
             try:
-                planned.append(self._both_sides(pair, (found[0], found[1])))
+                planned.append(self._both_sides(pair, (both[0], both[1])))
             except (Unverifiable, AccessError, MissingObjectError, ReadError) as error:
                 planned.append(PlannedTable(pair, failure=str(error)))
         return planned
@@ -147,6 +152,10 @@ class UnmovedTaskPlanner:
             else:
                 found.append(self.transformed.computed_by_spark(table, column, text))
         return found[0], found[1]
+
+
+def _names(pair: NamePair) -> list[TableName]:
+    return [name for name in (pair.source, pair.target) if name is not None]
 
 
 def _either(pair: NamePair) -> list[TableName]:

@@ -76,30 +76,19 @@ TASK = (
 )
 
 
-def test_a_table_of_a_task_keeps_what_the_task_says_of_it():
-    assert table_requests(TypedTables(table=["orders"]), TASK) == TASK[:1]
-    assert table_requests(TypedTables(table=["shop.orders"]), TASK) == TASK[:1]
-
-
-def test_a_table_that_a_pattern_of_the_task_takes():
-    (table,) = table_requests(TypedTables(table=["items"]), TASK)
-    assert (table.source, table.target) == ("shop.items", "public.items")
-
-
-@pytest.mark.parametrize("name", ["shop.audit", "other.orders"])
-def test_a_table_that_the_task_does_not_have(name: str):
-    with pytest.raises(UsageError, match="the task has no table"):
-        table_requests(TypedTables(table=[name]), TASK)
-
-
-def test_a_task_says_itself_which_tables_belong_together():
+@pytest.mark.parametrize("meaning", [Meaning.MOVED, Meaning.SPARK])
+def test_a_task_says_itself_which_tables_belong_together(meaning: Meaning):
+    task = VerifyRequest("sqlite:///a.db", "sqlite:///b.db", TASK, task="t", meaning=meaning)
     with pytest.raises(UsageError, match="the task already says"):
-        table_requests(TypedTables(table=["orders=x"]), TASK)
+        narrowing_of(TypedTables(table=["orders=x"]), task)
 
 
-def test_what_is_typed_goes_before_what_the_task_says():
-    first, second = table_requests(TypedTables(where="region = 'us'"), TASK)
-    assert first.where == second.where == "region = 'us'"
+def test_a_task_without_tables_compares_the_typed_ones():
+    task = VerifyRequest("sqlite:///a.db", "sqlite:///b.db", (), task="t", meaning=Meaning.SPARK)
+    assert narrowing_of(TypedTables(table=["sales.*", "a=b"]), task).tables == (
+        TableRequest("sales.*"),
+        TableRequest("a", "b"),
+    )
 
 
 def test_what_is_typed_replaces_nothing_that_the_task_leaves_out():
@@ -125,6 +114,5 @@ def test_what_is_typed_beside_a_task_narrows_it():
         narrowing_of(TypedTables(expr=["total=1"]), moved)
 
     compared = narrowing_of(words, replace(moved, meaning=Meaning.SPARK))
-    assert compared.tables == TASK[:1]
-    assert (compared.narrowing.source_where, compared.narrowing.columns) == ("id < 9", ("id", "total"))
+    assert (compared.tables, compared.narrowing) == (TASK, request.narrowing)
     assert narrowing_of(TypedTables(), moved) is moved

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from tieout.cli._support.context import Sides
@@ -37,14 +36,9 @@ class TypedTables:
         return ["--" + name.replace("_", "-") for name in self.__slots__ if getattr(self, name)]
 
 
-def table_requests(words: TypedTables, of_task: Sequence[TableRequest] = ()) -> tuple[TableRequest, ...]:
-    """The tables to compare: the typed ones, or the task's, with what was typed about rows and columns."""
-    if of_task and words.table:
-        tables = [_narrowed(name, of_task) for name in words.table]
-    elif words.table:
-        tables = [_table(name) for name in words.table]
-    else:
-        tables = list(of_task)
+def table_requests(words: TypedTables) -> tuple[TableRequest, ...]:
+    """The typed tables, with what was typed about rows and columns."""
+    tables = [_table(name) for name in words.table or ()]
     settings = _settings(words)
     if settings and not tables:
         tables = [TableRequest("*")]
@@ -54,8 +48,8 @@ def table_requests(words: TypedTables, of_task: Sequence[TableRequest] = ()) -> 
 def narrowing_of(words: TypedTables, request: VerifyRequest) -> VerifyRequest:
     """The request of a task, with what was typed beside it.
 
-    What was typed narrows the task: a mover would not move other rows because of it. So a task that is moved keeps its
-    entries, from which the target of each table follows; the tables of another may be replaced one by one.
+    What was typed narrows the task, which keeps its entries: they say where each table goes and which rows count, and
+    several may be about one table.
     """
     if not words.names:
         return request
@@ -67,17 +61,16 @@ def narrowing_of(words: TypedTables, request: VerifyRequest) -> VerifyRequest:
     )
     names = ("exclude", "key", "columns", "exclude_columns", "tolerance")
     narrowing = replace(conditions, **{name: typed[name] for name in names if name in typed})
-    if request.meaning is Meaning.MOVED:
-        if words.expr:
-            raise UsageError(
-                "--expr can't be combined with a task that is moved: the task says what its columns hold",
-                "write it in the task's `columns`, or give --source and --target instead of the task",
-            )
-        if any("=" in name for name in words.table or ()):
-            raise UsageError("the task already says which tables belong together", "give --table the source's name")
-        return replace(request, narrowing=replace(narrowing, tables=tuple(words.table or ())))
-    tables = table_requests(TypedTables(table=words.table), request.tables)
-    return replace(request, tables=tables, narrowing=narrowing)
+    if request.meaning is Meaning.MOVED and words.expr:
+        raise UsageError(
+            "--expr can't be combined with a task that is moved: the task says what its columns hold",
+            "write it in the task's `columns`, or give --source and --target instead of the task",
+        )
+    if not request.tables and request.meaning is not Meaning.MOVED:
+        return replace(request, tables=table_requests(TypedTables(table=words.table)), narrowing=narrowing)
+    if any("=" in name for name in words.table or ()):
+        raise UsageError("the task already says which tables belong together", "give --table the source's name")
+    return replace(request, narrowing=replace(narrowing, tables=tuple(words.table or ())))
 
 
 def _table(text: str) -> TableRequest:
@@ -85,29 +78,6 @@ def _table(text: str) -> TableRequest:
     if not source.strip() or (equals and not target.strip()):
         raise UsageError(f"--table {text!r} names no table", "write --table orders, or --table source=target")
     return TableRequest(source.strip(), target.strip() or None)
-
-
-def _narrowed(name: str, of_task: Sequence[TableRequest]) -> TableRequest:
-    """The task's entry for this table; a pattern is narrowed to this table."""
-    if "=" in name:
-        raise UsageError(
-            f"--table {name!r}: the task already says which tables belong together", "give the source's name"
-        )
-    for entry in of_task:
-        if name in (entry.source, _bare(entry.source)):
-            return entry
-    for entry in of_task:
-        schema, dot, pattern = entry.source.rpartition(".")
-        full = name if "." in name or not dot else f"{schema}.{name}"
-        taken = fnmatchcase(full, entry.source) or (not dot and fnmatchcase(_bare(name), pattern))
-        if taken and not any(fnmatchcase(full, out) or fnmatchcase(_bare(full), out) for out in entry.exclude):
-            target = entry.target.replace("*", _bare(full)) if entry.target else None
-            return replace(entry, source=full, target=target)
-    raise UsageError(f"the task has no table {name}", f"it has {', '.join(entry.source for entry in of_task)}")
-
-
-def _bare(name: str) -> str:
-    return name.rpartition(".")[2]
 
 
 def _settings(words: TypedTables) -> dict[str, Any]:

@@ -1,0 +1,91 @@
+"""`verify TASK --table`: every pair of the task with that name is compared, as its own entry says."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from tieout.config.urls import parse_url
+from tieout.connectors.registry import open_endpoint
+from tieout.errors import UsageError
+from tieout.model.requests import Meaning, Narrowing, TableRequest, VerifyRequest
+from tieout.verification.parts import parts_of
+from tieout.verification.plan import PlannedTable
+from tieout.verification.plan_tables import plan_tables
+
+Planned = Callable[..., list[tuple[str | None, str | None, str | None]]]
+
+
+def condition(planned: PlannedTable) -> str | None:
+    """The task's condition on the source."""
+    parts = parts_of(planned.plan.source) if planned.plan else ()
+    return parts[0].transfer.shape.where if parts and parts[0].transfer.shape else None
+
+
+@pytest.fixture
+def planned(tmp_path: Path) -> Planned:
+    """What is planned of an unmoved task if tables are typed: source, target and the task's condition."""
+    urls = []
+    for name in ("source", "target"):
+        with closing(sqlite3.connect(tmp_path / name)) as file:
+            for table in ("orders", "items", "a", "b"):
+                file.execute(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, deleted INTEGER)")
+        urls.append(f"sqlite:///{tmp_path / name}")
+
+    def plan(*entries: TableRequest, **typed: tuple[str, ...]) -> list[tuple[str | None, str | None, str | None]]:
+        request = VerifyRequest(*urls, entries, task="t", meaning=Meaning.SPARK, narrowing=Narrowing(**typed))
+        with ExitStack() as stack:
+            source, target = (stack.enter_context(closing(open_endpoint(parse_url(url)))) for url in urls)
+            found = plan_tables(source, target, request)
+        return [
+            (each.pair.source and each.pair.source.name, each.pair.target and each.pair.target.name, condition(each))
+            for each in found
+        ]
+
+    return plan
+
+
+ALIVE = TableRequest("main.*", where="deleted = 0")
+ORDERS_ALIVE = TableRequest("main.orders", where="deleted = 0")
+ORDERS = ("orders", "orders", None)
+
+
+@pytest.mark.parametrize("typed", ["orders", "o*", "main.orders", "main.o*"])
+def test_an_entry_of_its_own_goes_before_a_pattern(planned: Planned, typed: str) -> None:
+    assert planned(TableRequest("orders"), ALIVE, tables=(typed,)) == [ORDERS]
+    (found,) = planned(ORDERS_ALIVE, TableRequest("main.*"), tables=(typed,))
+    assert found[2] is not None
+
+
+def test_a_pattern_of_the_task_that_is_typed_itself(planned: Planned) -> None:
+    found = planned(TableRequest("main.orders"), ALIVE, tables=("main.*",))
+    assert [(name, where is None) for name, _, where in found] == [
+        ("orders", True),
+        ("a", False),
+        ("b", False),
+        ("items", False),
+    ]
+
+
+def test_a_table_with_two_targets(planned: Planned) -> None:
+    entries = TableRequest("main.orders", "a"), TableRequest("orders", "b"), TableRequest("items")
+    assert planned(*entries, tables=("orders",)) == [("orders", "a", None), ("orders", "b", None)]
+    assert planned(*entries, tables=("orders",), exclude=("items",)) == [("orders", "a", None), ("orders", "b", None)]
+
+
+def test_a_pattern_keeps_the_target_of_its_tables(planned: Planned) -> None:
+    entry = TableRequest("main.*", "main.*")
+    assert planned(entry, tables=("o*",)) == [ORDERS]
+    assert planned(entry, tables=("o*", "a")) == [("a", "a", None), ORDERS]
+
+
+@pytest.mark.parametrize("name", ["Orders", "other.orders", "x*"])
+def test_a_table_that_the_task_does_not_have(planned: Planned, name: str) -> None:
+    with pytest.raises(UsageError, match="the task has no table"):
+        planned(ALIVE, tables=(name,))
+    with pytest.raises(UsageError, match="the task has no table b"):
+        planned(TableRequest("*", exclude=("b",)), tables=("a", "b"))
