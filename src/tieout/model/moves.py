@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tieout.errors import UsageError
 from tieout.model.keys import KeyRange
 from tieout.model.positions import Position
 from tieout.model.row_changes import Begin
@@ -128,6 +129,10 @@ SCHEMA_NAME, TABLE_NAME = "_schema", "_table"
 
 OWN_COLUMN = "_tieout_"
 """The beginning of the names of the columns that carry rows through Spark, beside those that expressions name."""
+
+
+class WrongForTypes(UsageError):
+    """An expression that the types of a table's columns do not allow: they may have been others when it was written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import sqlglot
 from sqlglot import exp
 
 from tieout.errors import UsageError
-from tieout.model.moves import OWN_COLUMN, SCHEMA_NAME, TABLE_NAME, Shape, Transfer
+from tieout.model.moves import OWN_COLUMN, SCHEMA_NAME, TABLE_NAME, Shape, Transfer, WrongForTypes
 from tieout.model.relative_moments import is_relative_moment
 from tieout.model.requests import TableRequest
 from tieout.model.tables import Column, Table
@@ -59,8 +59,8 @@ _AS_TEXT = {TypeName.INTERVAL, TypeName.BITS, TypeName.TIMETZ}
 
 
 def refuse_texts(expressions: Sequence[str], source: Table) -> None:
-    """UsageError if an expression works with a column whose values Spark has only as texts, other than to cast it: as
-    texts, 9 is more than 10, and 1.5 is not 1.50.
+    """WrongForTypes if an expression works with a column whose values Spark has only as texts, other than to cast it:
+    as texts, 9 is more than 10, and 1.5 is not 1.50.
     """
     texts = {column.name.casefold(): column for column in source.columns if _has_only_texts(column.type)}
     for expression in expressions if texts else ():
@@ -69,7 +69,7 @@ def refuse_texts(expressions: Sequence[str], source: Table) -> None:
             column = texts.get(named.parts[0].name.casefold())
             if column is None or named is tree.unnest() or _is_cast(named):
                 continue
-            raise UsageError(
+            raise WrongForTypes(
                 f"{expression!r}: Spark has no type for {source.name}.{column.name} ({column.type}), and would compare "
                 "its values as texts",
                 f"say what they are: CAST({column.name} AS DECIMAL(38, 10)), or AS STRING",
@@ -223,7 +223,7 @@ def projection(source: Table, computed: Sequence[tuple[Column, str]], where: str
         _refuse_ambiguous(named, source)
         refuse_texts(texts, source)
     except UsageError as error:
-        raise UsageError(f"{source.name}: {error.message}", error.hint) from None
+        raise type(error)(f"{source.name}: {error.message}", error.hint) from None
     used = [column for column in source.columns if column.name.casefold() in named]
     shape = Shape(
         tuple((column, column) for column in used),

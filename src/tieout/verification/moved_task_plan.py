@@ -25,7 +25,7 @@ from tieout.tasks.routing import (
     without_lost,
 )
 from tieout.tasks.table_matching import NamePair, is_pattern
-from tieout.tasks.transforms import condition_of, expressions_of, renamed_column
+from tieout.tasks.transforms import condition_of, renamed_column
 from tieout.verification.columns import ColumnPair, SchemaComparison, differences_of, only_on, parsed_tolerance
 from tieout.verification.holding import unknown_reading
 from tieout.verification.narrowing import (
@@ -67,7 +67,7 @@ class MovedTaskPlanner:
         targets = described(self.pairs.target, [group[0].target for group in chosen if group[0].exists])
         refuse_unknown_typed_columns(self.request.narrowing, [*sources.values(), *targets.values()])
         planned = [table for group in chosen for table in self._moved(group, sources, targets)]
-        return [*planned, *(PlannedTable(pair) for pair in rest)]
+        return self.transformed.unless_none_is_left([*planned, *(PlannedTable(pair) for pair in rest)])
 
     def _is_chosen(self, group: Sequence[Route]) -> bool:
         """Whether what was typed leaves these tables in. Merged tables are compared together, or not at all."""
@@ -129,12 +129,8 @@ class MovedTaskPlanner:
             # A mover that began before the source lost a column that the task leaves out goes on.
             matches = [match_columns(without_lost(route.request, table), table, target) for route, table in routed]
             problems = [each for route, table in routed for each in uncomputable(route.request, table, target)]
-            if not problems:
-                for route, table in routed:
-                    expressions_of(route.request, table, target)
         except UsageError as error:
-            # A table that a mover has stopped may have lost the column, or have it in another type: the others are
-            # compared all the same.
+            # A table that a mover has stopped may have lost the column: the others are compared all the same.
             raise Unverifiable(str(error)) from None
         if problems:
             raise Unverifiable(f"{routed[0][1].name} to {target.name}: {'; '.join(dict.fromkeys(problems))}")

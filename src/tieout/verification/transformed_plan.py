@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from tieout.connectors.protocols.endpoint import Endpoint, Reader, Scan, ScanCol
 from tieout.connectors.spark_only_reader import SessionOnly
 from tieout.errors import ReadError
 from tieout.model.canonical_kinds import Kind
-from tieout.model.moves import Shape
+from tieout.model.moves import Shape, WrongForTypes
 from tieout.model.requests import Meaning
 from tieout.model.results import Explanation, Strategy
 from tieout.model.tables import Column, Table
@@ -52,6 +53,24 @@ class TransformedPlanner:
     _types: dict[Shape, LogicalType] = field(default_factory=dict)
     """What Spark said of expressions: merged tables have the same."""
     _changing: dict[Shape, str | None] = field(default_factory=dict)
+    _refusals: list[WrongForTypes] = field(default_factory=list)
+
+    def unless_none_is_left(self, tables: list[PlannedTable]) -> list[PlannedTable]:
+        """The tables. If refused expressions have left none to compare, raises the first refusal."""
+        if self._refusals and all(table.plan is None for table in tables):
+            raise self._refusals[0]
+        return tables
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """An expression that is wrong for the types of a table makes that table unverifiable: a column of the source
+        may have got another type since its rows were moved. The other tables are compared all the same.
+        """
+        try:
+            yield
+        except WrongForTypes as error:
+            self._refusals.append(error)
+            raise Unverifiable(str(error)) from None
 
     def plan(
         self,
@@ -66,8 +85,9 @@ class TransformedPlanner:
         if options.strategy in (Strategy.NATIVE, Strategy.PUSHDOWN) and not options.counts_only:
             failure = f"{options.strategy} can't be used: Spark filters or computes its rows (use --strategy auto)"
             return PlannedTable(pair, comparison, failure=failure)
-        source = self._side(self.pairs.source, comparison, contents[0], is_source=True)
-        target = self._side(self.pairs.target, comparison, contents[1], is_source=False)
+        with self._alone():
+            source = self._side(self.pairs.source, comparison, contents[0], is_source=True)
+            target = self._side(self.pairs.target, comparison, contents[1], is_source=False)
         strategy = Strategy.COUNTS if options.counts_only else Strategy.PULL
         estimates = [side.scan.table.estimated_rows for side in (source, target)]
         plan = TablePlan(
@@ -170,7 +190,9 @@ class TransformedPlanner:
 
     def against_computing(self, table: Table, column: Column, expression: str) -> str | None:
         """Why a computed value could not be compared with what is stored."""
-        if part := self._changing_part(table, expression):
+        with self._alone():
+            part = self._changing_part(table, expression)
+        if part:
             return f"{part} returns something else each time"
         if column.type.name not in COMPUTABLE:
             return f"a computed {column.type} has no common form with a stored one"
@@ -195,11 +217,12 @@ class TransformedPlanner:
         from tieout.spark.frames.transforms import computed
         from tieout.spark.frames.types import type_as_text
 
-        shape = projection(table, [(column, text)], None).shape
-        assert shape is not None
-        if shape not in self._types:
-            (found,) = computed(self.session(), table, shape)
-            self._types[shape] = type_as_text(found)
+        with self._alone():
+            shape = projection(table, [(column, text)], None).shape
+            assert shape is not None
+            if shape not in self._types:
+                (found,) = computed(self.session(), table, shape)
+                self._types[shape] = type_as_text(found)
         return Column(column.name, self._types[shape], nullable=True)
 
     @cached_property

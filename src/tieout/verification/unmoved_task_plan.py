@@ -73,7 +73,7 @@ class UnmovedTaskPlanner:
                 planned.append(self._both_sides(pair, (both[0], both[1])))
             except (Unverifiable, AccessError, MissingObjectError, ReadError) as error:
                 planned.append(PlannedTable(pair, failure=str(error)))
-        return planned
+        return self.transformed.unless_none_is_left(planned)
 
     @property
     def _sides(self) -> tuple[Endpoint, Endpoint]:

@@ -253,3 +253,19 @@ def test_a_tolerance_of_the_task_for_a_column_that_its_table_lacks(
         narrowed(with_task(files, entry), meaning)
     moving = with_task(files, replace(entry, tolerance={"PRICE": "0.1"}), TableRequest("*", tolerance={"prise": "0.1"}))
     assert table_of(moving, meaning).verdict is Verdict.EQUAL
+
+
+@pytest.mark.parametrize("meaning", [Meaning.MOVED, Meaning.SPARK])
+def test_a_column_that_has_got_another_type_ends_its_own_table(files: Moving, meaning: Meaning) -> None:
+    """An expression that is wrong for any types is a mistake in the task, and ends all of it."""
+    for side, at in ((files.source, "INTEGER"), (files.target, "DATE")):
+        side.execute(f"CREATE TABLE t (id INTEGER PRIMARY KEY, at {at})")
+        side.execute("CREATE TABLE u (id INTEGER PRIMARY KEY, at DATE)")
+    dated = "at > to_date('2024-01-01') AND date_add(at, 1) IS NOT NULL"
+    found = {
+        each.source_table: each for each in narrowed(with_task(files, TableRequest("*", where=dated)), meaning).tables
+    }
+    assert found["main.u"].verdict is Verdict.EQUAL
+    assert "data type mismatch" in str(found["main.t"].reason)
+    with pytest.raises(UsageError, match="nonsense"):
+        narrowed(with_task(files, TableRequest("t", where="nonsense(at)"), TableRequest("u")), meaning)

@@ -22,7 +22,7 @@ from pyspark.sql.types import DataType, StructField
 
 from tieout.connectors.sql.copy_text import MARK
 from tieout.errors import UsageError
-from tieout.model.moves import OWN_COLUMN, SCHEMA_NAME, TABLE_NAME, Shape, Transfer
+from tieout.model.moves import OWN_COLUMN, SCHEMA_NAME, TABLE_NAME, Shape, Transfer, WrongForTypes
 from tieout.model.row_changes import ChangeKind
 from tieout.model.tables import Table, TableName
 from tieout.model.types import LogicalType, TypeName, fits_spark
@@ -163,7 +163,8 @@ def _refusing(table: TableName, text: str) -> Iterator[None]:
     try:
         yield
     except AnalysisException as error:  # a ParseException is one, too
-        raise UsageError(
+        refused = WrongForTypes if (error.getCondition() or "").startswith("DATATYPE_MISMATCH") else UsageError
+        raise refused(
             f"{table}: {text!r}: {complaint(error)}", "correct the condition or expression; it has to be Spark SQL"
         ) from None
 
@@ -171,12 +172,12 @@ def _refusing(table: TableName, text: str) -> Iterator[None]:
 def _refuse_condition(found: StructField, table: TableName, text: str) -> None:
     if not isinstance(found.dataType, spark.BooleanType):
         said = f"{table}: {text!r} is not a condition: it is of type {found.dataType.simpleString()}"
-        raise UsageError(said, "correct the condition; it has to be Spark SQL")
+        raise WrongForTypes(said, "correct the condition; it has to be Spark SQL")
 
 
 def _refuse_interval(t: DataType, holder: LogicalType, table: TableName, text: str) -> None:
     if is_interval(t) and holder.name not in _WORDS:
-        raise UsageError(
+        raise WrongForTypes(
             f"{table}: {text!r} is of type {t.simpleString()}, whose text is no {holder}",
             "compute a number, as with timestampdiff(SECOND, started, ended), or a text of the column's own form",
         )
