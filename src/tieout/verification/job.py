@@ -23,7 +23,7 @@ from tieout.verification.digest_stage import CountStage, DigestStage
 from tieout.verification.judge import now, table_results, verification_result
 from tieout.verification.plan import PlannedTable
 from tieout.verification.plan_tables import left_out, plan_tables, schemas_left_out
-from tieout.verification.resume import check_same_plan, pair_names, plan_document
+from tieout.verification.resume import check_same_plan, pair_names, plan_document, with_buckets_of
 from tieout.verification.row_stage import RowStage
 from tieout.verification.table_state import Ledger, TableRun, start_run
 
@@ -89,6 +89,7 @@ class VerificationJob:
         seeds = [int(table.seed) for table in kept if table.seed]
         planned = plan_tables(*self.endpoints, self.request, seeds[0] if seeds else None, session)
         if kept:
+            planned = with_buckets_of([table.plan for table in kept], planned)
             check_same_plan(job, [(t.plan, t.source_table, t.target_table) for t in kept], planned)
             return planned
         self.store.tables.add(job.id, [pair_names(table) for table in planned])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 from tieout.errors import UsageError
@@ -43,6 +45,18 @@ def _part_document(part: Part) -> list[Any]:
     read = [[column.name, str(column.kind), str(column.column.type)] for column in part.scan.columns]
     holders = [[str(column.type), column.collation] for column in part.holders]
     return [str(part.name), read, list(part.columns), list(shape.cells), shape.where, part.scan.where, holders]
+
+
+def with_buckets_of(kept: Sequence[Mapping[str, Any] | None], planned: Sequence[PlannedTable]) -> list[PlannedTable]:
+    """The tables, divided in as many buckets as when the job began. That number follows from the server's estimate of
+    their rows, which changes without anything having changed, and any number will do.
+    """
+    return [
+        replace(table, plan=replace(table.plan, buckets=then["buckets"]))
+        if table.plan is not None and not table.plan.aligned and then is not None and not then["aligned"]
+        else table
+        for then, table in zip_longest(kept[: len(planned)], planned)
+    ]
 
 
 def check_same_plan(
