@@ -67,7 +67,7 @@ class TableSettings(Section):
     exclude: Names = ()
     """Tables that the pattern should not match."""
     key: Names | None = None
-    """The columns that identify a row (default: the primary key)."""
+    """The columns that identify a row (default: the primary key). A task that is moved has none."""
     tolerance: Annotated[dict[Text, Tolerance], MayBeEmpty] = Field(default={})
     """How far apart values may be, by column: 0.001, or "1e-9 relative"."""
 

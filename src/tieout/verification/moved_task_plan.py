@@ -114,7 +114,7 @@ class MovedTaskPlanner:
             pair.request,
             source_where=typed.source_where,
             target_where=typed.target_where,
-            key=typed.key or pair.request.key,
+            key=typed.key,
             columns=typed.columns,
             exclude_columns=typed.exclude_columns,
             tolerance={**pair.request.tolerance, **typed.tolerance},
@@ -180,8 +180,8 @@ class MovedTaskPlanner:
         request = routed[0][0].request
         typed = TypedColumns.of(self.request.narrowing, routed, matches, target)
         _refuse_unknown_tolerances(request, target, typed.known)
-        refuse_without_key(self.request.narrowing.key, typed.known, target.name.name)
-        asked = self.request.narrowing.key or request.key
+        asked = self.request.narrowing.key
+        refuse_without_key(asked, typed.known, target.name.name)
         key = asked or tuple(identifying(routed[0][1], target, matches[0]))
         wanted = typed.wanted(key)
         tolerances = typed.by_column({**request.tolerance, **self.request.narrowing.tolerance})
@@ -272,9 +272,7 @@ class MovedTaskPlanner:
 
 def move_request(request: VerifyRequest) -> MoveRequest:
     """The request to a mover that a verification is about, as far as routes depend on it."""
-    # A mover refuses a key: it has its own. Here it only says how to match rows.
-    tables = tuple(replace(table, key=None) for table in request.tables)
-    return MoveRequest(request.task or "", request.source, request.target, tables)
+    return MoveRequest(request.task or "", request.source, request.target, request.tables)
 
 
 def _changes_rows(request: TableRequest) -> bool:
@@ -286,7 +284,7 @@ def _changes_rows(request: TableRequest) -> bool:
 def _refuse_disagreeing(merged: Sequence[Route]) -> None:
     """UsageError if entries of the task say different things about rows that they merge."""
     first, *others = merged
-    for what in ("tolerance", "target_where", "key"):
+    for what in ("tolerance", "target_where"):
         other = next((each for each in others if getattr(each.request, what) != getattr(first.request, what)), None)
         if other is not None:
             raise UsageError(f"{first.source} and {other.source} go to one table, each with another {what}")
