@@ -56,7 +56,8 @@ def compare_schemas(
     request = in_names_of_source(request, source, target)
     _check_names(source, target, request)
     request = _with_key(source, target, request)
-    findings: list[SchemaFinding] = []
+    known = {*source.column_names, *target.column_names}
+    findings = [on_neither(name) for name in request.columns or () if name not in known and _wanted(name, request)]
     unverified: list[UnverifiedColumn] = []
     pairs: list[ColumnPair] = []
     partners = _partners(source, target)
@@ -210,6 +211,10 @@ def differences_of(left: Column, right: Column) -> list[SchemaFinding]:
 
 def only_on(side: str, column: Column) -> SchemaFinding:
     return SchemaFinding("column", f"is only on the {side} ({column.type.native})", column.name, breaks=True)
+
+
+def on_neither(name: str) -> SchemaFinding:
+    return SchemaFinding("column", "is on neither side", name)
 
 
 def _partners(source: Table, target: Table) -> dict[str, Column]:

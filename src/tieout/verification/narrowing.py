@@ -12,6 +12,7 @@ from tieout.model.results import SchemaFinding
 from tieout.model.tables import Table, TableName
 from tieout.tasks.routing import Matched, Route
 from tieout.tasks.transforms import renamed_column
+from tieout.verification.columns import on_neither
 from tieout.verification.plan import Unverifiable
 
 
@@ -111,7 +112,7 @@ def lacked(narrowing: Narrowing, known: Set[str]) -> tuple[SchemaFinding, ...]:
     columns, in lower case.
     """
     names = (name for name in narrowing.columns or () if name.casefold() not in known)
-    return tuple(SchemaFinding("column", "is on neither side", name) for name in names)
+    return tuple(map(on_neither, names))
 
 
 @dataclass(frozen=True, slots=True)

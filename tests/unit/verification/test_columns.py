@@ -123,6 +123,15 @@ def test_a_pattern_may_name_columns_that_a_table_lacks(pattern):
     assert compare(one, one, TableRequest(pattern, tolerance={"b": "1"})).findings == ()
 
 
+def test_a_chosen_column_that_a_table_lacks_on_both_sides_is_named():
+    """Compared without it, the table would pass for equal in what was asked for."""
+    both = table(Column("id", INT), Column("note", TEXT), key=("id",))
+    chosen = TableRequest("*", columns=("id", "total", "NOTE"), exclude_columns=("other",))
+    found = compare(both, both, chosen)
+    assert [(f.column, f.message, f.breaks) for f in found.findings] == [("total", "is on neither side", False)]
+    assert [pair.source.name for pair in found.pairs] == ["id", "note"]
+
+
 def ints(*names):
     return table(*(Column(name, INT) for name in names))
 
