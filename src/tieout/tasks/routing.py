@@ -44,6 +44,9 @@ class NothingToMove(UsageError):
     """None of a task's entries has a table of the source."""
 
 
+_NOTHING = "there are no tables to move", "check the task's tables"
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """A source table and the target table that receives its rows, which may not exist yet."""
@@ -56,23 +59,22 @@ class Route:
 
 def routes(source: Endpoint, target: Endpoint, request: MoveRequest) -> list[Route]:
     """Raises NothingToMove, or UsageError if the rows of two tables would be indistinguishable."""
-    return routes_and_rest(source, target, request)[0]
+    found, _ = routes_and_rest(source, target, request)
+    if not found:
+        raise NothingToMove(*_NOTHING)
+    return found
 
 
 def routes_and_rest(source: Endpoint, target: Endpoint, request: MoveRequest) -> tuple[list[Route], list[NamePair]]:
-    """The routes, and the tables that the task names and only the target has."""
+    """The routes, and the tables that the task names and only the target has. NothingToMove if there are neither."""
     refuse_unbuilt(request)
     names = names_of(source, request.tables, of_target=False).without_own()
     there = names_of(target, request.tables, of_target=True).without_own()
     entries = _one_by_one(names, request.tables)
     wanted = [each for entry in entries for each in entry.requests]
-    if request.tables and not wanted:
-        raise NothingToMove("there are no tables to move", "check the task's tables")
     _refuse_two_targets((names, there), entries)
-    pairs = pair_tables(names, there, wanted)
+    pairs = [] if request.tables and not wanted else pair_tables(names, there, wanted)
     found = [_route(pair, (names, there)) for pair in pairs if pair.source is not None]
-    if not found:
-        raise NothingToMove("there are no tables to move", "check the task's tables")
     filled: dict[TableName, list[TableName]] = {}
     for route in found:
         filled.setdefault(route.target, []).append(route.source)
@@ -90,7 +92,10 @@ def routes_and_rest(source: Endpoint, target: Endpoint, request: MoveRequest) ->
         # A pattern that merges tables and has none of the source: the target's rows belong to none.
         if not entry.requests and (name := find_table(there, entry.asked.target or ""))
     ]
-    return found, [pair for pair in rest if pair.target not in filled]
+    rest = [pair for pair in rest if pair.target not in filled]
+    if not found and not rest:
+        raise NothingToMove(*_NOTHING)
+    return found, rest
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from tieout.model.tables import Table
 from tieout.tasks.endpoints import open_any
 from tieout.tasks.expressions import Skips, refuse_alike_shards, refuse_wrong_expressions
 from tieout.tasks.preflight import as_problem, examine, untested, with_problems
+from tieout.tasks.routing import NothingToMove
 from tieout.tasks.table_matching import NamePair, names_of, pair_tables
 from tieout.verification.moved_task_plan import move_request
 from tieout.verification.parts import can_look_up, parts_of
@@ -169,8 +171,9 @@ def _of_task(
 ) -> list[PlannedTable]:
     try:
         if request.meaning is Meaning.MOVED and session is not None:
-            refuse_wrong_expressions(source, target, move_request(request), session, skips)
-            refuse_alike_shards(source, target, move_request(request), session, skips)
+            with suppress(NothingToMove):  # what the target has of the task is a difference
+                refuse_wrong_expressions(source, target, move_request(request), session, skips)
+                refuse_alike_shards(source, target, move_request(request), session, skips)
         return plan_tables(source, target, request, 0, session)
     except TieoutError as error:
         problems.append(as_problem(error, Severity.PREVENTS))

@@ -13,7 +13,7 @@ from tieout.model.requests import MoveRequest, TableRequest
 from tieout.model.tables import Column, Index, Table, TableName
 from tieout.model.types import LogicalType, TypeName
 from tieout.tasks.created import key_of_created
-from tieout.tasks.routing import Route, match_columns, routes, routes_and_rest, transfer_of, uncomputable
+from tieout.tasks.routing import NothingToMove, Route, match_columns, routes, routes_and_rest, transfer_of, uncomputable
 from tieout.tasks.shards import alike_shards
 from tieout.tasks.transforms import expressions_of
 
@@ -238,6 +238,18 @@ def test_a_merging_pattern_whose_tables_others_have_leaves_its_target_without_ro
     found, rest = routes_and_rest(source, target, MoveRequest("t", "", "", (ARCHIVED, MERGED)))  # type: ignore[arg-type]
     assert [each.target.name for each in found] == ["archive"]
     assert [str(pair.target) for pair in rest] == ["public.orders"]
+
+
+@pytest.mark.parametrize("entry", [MERGED, TableRequest("orders"), TableRequest("o*"), TableRequest("gone", "orders")])
+def test_a_source_whose_tables_are_all_gone(entry: TableRequest) -> None:
+    """A verification finds what the target has of the task; a mover has nothing to do."""
+    source, target, request = Side("shop", ()), Side("public", ("orders",)), MoveRequest("t", "", "", (entry,))
+    found, rest = routes_and_rest(source, target, request)  # type: ignore[arg-type]
+    assert (found, [str(pair.target) for pair in rest]) == ([], ["public.orders"])
+    with pytest.raises(NothingToMove, match="there are no tables to move"):
+        routes(source, target, request)  # type: ignore[arg-type]
+    with pytest.raises(NothingToMove):
+        routes_and_rest(source, Side("public", ()), replace(request, tables=(MERGED,)))  # type: ignore[arg-type]
 
 
 def test_a_target_table_whose_namesake_goes_elsewhere_is_left_over() -> None:
