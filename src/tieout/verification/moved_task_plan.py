@@ -71,13 +71,15 @@ class MovedTaskPlanner:
 
     def _is_chosen(self, group: Sequence[Route]) -> bool:
         """Whether what was typed leaves these tables in. Merged tables are compared together, or not at all."""
+        if not is_named(self.request.narrowing, _names(group)):
+            return False
         excluded = [route.source for route in group if is_left_out(self.request.narrowing, [route.source])]
         if excluded and len(excluded) < len(group):
             raise UsageError(
                 f"{excluded[0]} can't be left out alone: its rows are in {group[0].target} with those of other tables",
                 "leave out all of them, or none",
             )
-        return not excluded and is_named(self.request.narrowing, _names(group))
+        return not excluded
 
     def _leaves_in(self, names: Sequence[TableName]) -> bool:
         return is_named(self.request.narrowing, names) and not is_left_out(self.request.narrowing, names)

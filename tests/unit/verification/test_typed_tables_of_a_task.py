@@ -28,7 +28,7 @@ def condition(planned: PlannedTable) -> str | None:
 
 @pytest.fixture
 def planned(tmp_path: Path) -> Planned:
-    """What is planned of an unmoved task if tables are typed: source, target and the task's condition."""
+    """What is planned of a task if tables are typed: source, target and the condition of the task."""
     urls = []
     for name in ("source", "target"):
         with closing(sqlite3.connect(tmp_path / name)) as file:
@@ -36,8 +36,10 @@ def planned(tmp_path: Path) -> Planned:
                 file.execute(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, deleted INTEGER)")
         urls.append(f"sqlite:///{tmp_path / name}")
 
-    def plan(*entries: TableRequest, **typed: tuple[str, ...]) -> list[tuple[str | None, str | None, str | None]]:
-        request = VerifyRequest(*urls, entries, task="t", meaning=Meaning.SPARK, narrowing=Narrowing(**typed))
+    def plan(
+        *entries: TableRequest, meaning: Meaning = Meaning.SPARK, **typed: tuple[str, ...]
+    ) -> list[tuple[str | None, str | None, str | None]]:
+        request = VerifyRequest(*urls, entries, task="t", meaning=meaning, narrowing=Narrowing(**typed))
         with ExitStack() as stack:
             source, target = (stack.enter_context(closing(open_endpoint(parse_url(url)))) for url in urls)
             found = plan_tables(source, target, request)
@@ -89,3 +91,11 @@ def test_a_table_that_the_task_does_not_have(planned: Planned, name: str) -> Non
         planned(ALIVE, tables=(name,))
     with pytest.raises(UsageError, match="the task has no table b"):
         planned(TableRequest("*", exclude=("b",)), tables=("a", "b"))
+
+
+def test_a_part_of_merged_tables_that_were_not_chosen_may_be_left_out(planned: Planned) -> None:
+    merged = TableRequest("?", "items", expressions={"deleted": ("length(_table)", "")})
+    found = planned(TableRequest("orders"), merged, meaning=Meaning.MOVED, tables=("orders",), exclude=("a",))
+    assert found == [ORDERS]
+    with pytest.raises(UsageError, match="a can't be left out alone"):
+        planned(TableRequest("orders"), merged, meaning=Meaning.MOVED, exclude=("a",))
