@@ -420,3 +420,15 @@ def test_a_table_that_was_compared_with_two_is_not_repaired_in_silence(files: Pa
     assert (files.target.rows("SELECT v FROM x"), files.target.rows("SELECT id FROM b")) == ([(0,), (2,)], [(7,)])
     files.compare(TableRequest("a", "x"))
     assert (files.plan().updates, files.plan().complete) == (1, True)
+
+
+def test_a_plan_for_one_table_by_any_of_its_names(files: Pair) -> None:
+    """Differences of merged tables are listed under the target's name."""
+    for table in ("t", "u"):
+        files.source.execute(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY); INSERT INTO {table} VALUES (1)")
+        files.target.execute(f"CREATE TABLE their_{table} (id INTEGER PRIMARY KEY)")
+    files.compare(TableRequest("t", "their_t"), TableRequest("u", "their_u"))
+    for name in ("main.t", "t", "main.their_t", "their_t"):
+        assert [files.plan(table=name).inserts, *(each.table for each in files.changes())] == [1, "main.t"], name
+    with pytest.raises(UsageError, match=r"has no table other\.t"):
+        files.plan(table="other.t")

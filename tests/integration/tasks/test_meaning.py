@@ -250,9 +250,10 @@ def test_merged_tables_are_chosen_together(mariadb_to_postgres: Moving) -> None:
     with pytest.raises(UsageError, match="can't be left out alone"):
         narrowed(exclude=("orders_1",))
     # Its rows were computed, so a repair writes none of them.
-    plan = api.plan_repair(result.job, moving.source.url, moving.target.url, meta=moving.meta)
-    assert plan.changes == 0
-    assert "Spark filters, computes or merges" in plan.unrepaired[0].reason
+    for name in (None, "public.orders"):
+        plan = api.plan_repair(result.job, moving.source.url, moving.target.url, table=name, meta=moving.meta)
+        assert plan.changes == 0
+        assert "Spark filters, computes or merges" in plan.unrepaired[0].reason
 
 
 def test_a_repair_fills_only_what_the_task_moves(mariadb_to_postgres: Moving) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from tieout.config.urls import EndpointUrl
 from tieout.errors import UsageError
-from tieout.meta import ChangeAction, ChangeState, Job, JobState, MetaStore, RepairChange
+from tieout.meta import ChangeAction, ChangeState, Job, JobState, JobTable, MetaStore, RepairChange
 from tieout.model.differences import Difference, DifferenceKind
 from tieout.model.progress_events import Listener, Progress, silence
 from tieout.model.repair import RepairSummary, Unrepaired
@@ -46,7 +46,7 @@ def plan_repair(
     with_values: bool = False,
     listener: Listener = silence,
 ) -> RepairSummary:
-    """Stores a plan that would end the differences of a job, or of one of its tables (by the source's name).
+    """Stores a plan that would end the differences of a job, or of one of its tables.
 
     A plan stores whole rows, which it reads again: for a job that redacted values only `with_values`.
     """
@@ -73,11 +73,12 @@ class _Planner:
         # Differences are named by the source's table, or the target's where the source has none.
         self._ordinals: dict[str, list[int]] = {}
         for each in known:
-            self._ordinals.setdefault(each.source_table or each.target_table or "", []).append(each.ordinal)
+            self._ordinals.setdefault(_listed_as(each), []).append(each.ordinal)
         if only is not None:
-            if only not in self._ordinals:
+            meant = _meant(only, known)
+            if not meant:
                 raise UsageError(f"job {job.id} has no table {only}", f"it has {', '.join(sorted(self._ordinals))}")
-            self._ordinals = {only: self._ordinals[only]}
+            self._ordinals = {name: places for name, places in self._ordinals.items() if name in meant}
 
     def changes(self) -> Iterator[RepairChange]:
         """Deletes, then updates, then inserts, to avoid conflicts; deletes children first, inserts them last."""
@@ -156,6 +157,24 @@ class _Planner:
         for table in result.get("tables", ()):
             counted[table["source_table"] or table["target_table"]] += sum(table["differences"].values())
         return counted
+
+
+def _listed_as(table: JobTable) -> str:
+    return table.source_table or table.target_table or ""
+
+
+def _meant(typed: str, known: Sequence[JobTable]) -> set[str]:
+    """The tables that a name means: the source's, else the target's (merged tables are listed under it), else a name
+    without its schema.
+    """
+    for name_of in (lambda t: {t.source_table}, lambda t: {t.target_table}, _plain_names):
+        if found := {_listed_as(table) for table in known if typed in name_of(table)}:
+            return found
+    return set()
+
+
+def _plain_names(table: JobTable) -> set[str]:
+    return {name.rpartition(".")[2] for name in (table.source_table, table.target_table) if name}
 
 
 _ACTIONS = {
