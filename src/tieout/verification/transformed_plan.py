@@ -23,7 +23,7 @@ from tieout.tasks.transforms import nondeterministic_part, projection, renamed_c
 from tieout.verification.columns import SchemaComparison
 from tieout.verification.holding import COMPUTABLE
 from tieout.verification.named_columns import NOT_NAMED, named_column
-from tieout.verification.parts import Part, TransformedReader
+from tieout.verification.parts import Part, TransformedReader, parts_of
 from tieout.verification.plan import PairPlanner, PlannedTable, Side, TablePlan, Unverifiable, alignment, rangeable
 
 if TYPE_CHECKING:
@@ -41,6 +41,16 @@ class Content:
     computed: Mapping[int, tuple[Column, str]]
     condition: str | None
     where: str | None
+
+
+_ONLY_SPARK = "only a Spark session knows the type of"
+
+
+def is_for_spark(planned: PlannedTable) -> bool:
+    """Whether only Spark can read a side of the table, or would have to say how, as the task has it."""
+    if planned.plan is None:
+        return planned.failure is not None and _ONLY_SPARK in planned.failure
+    return any(parts_of(side) for side in (planned.plan.source, planned.plan.target))
 
 
 @dataclass
@@ -213,7 +223,7 @@ class TransformedPlanner:
 
     def computed_by_spark(self, table: Table, column: Column, text: str) -> Column:
         if self.session is None:
-            raise ReadError(f"{table.name}: only a Spark session knows the type of {text!r}")
+            raise ReadError(f"{table.name}: {_ONLY_SPARK} {text!r}")
         from tieout.spark.frames.transforms import computed
         from tieout.spark.frames.types import type_as_text
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from tests.integration.repairing import Pair
-from tieout.meta import ChangeAction, ChangeOutcome, ChangeState, RepairChange, RepairState
-from tieout.model.requests import Meaning, Narrowing, TableRequest
+from tieout.meta import ChangeAction, ChangeOutcome, ChangeState, JobKind, RepairChange, RepairState
+from tieout.model.documents import request_document
+from tieout.model.requests import Meaning, Narrowing, TableRequest, VerifyRequest
 from tieout.repair.from_differences.tables import verification
 
 COLUMNS = "id INTEGER PRIMARY KEY, name TEXT, price INTEGER, qty INTEGER, secret TEXT"
@@ -94,3 +95,24 @@ def test_a_plan_of_an_earlier_version_can_only_be_undone(pair: Pair, entry: Tabl
     stored(pair, applied=True)
     assert pair.undo().done == 1
     assert pair.target.rows("SELECT id FROM p") == [(1,)]
+
+
+@pytest.mark.parametrize("meaning", [Meaning.MOVED, Meaning.SPARK])
+@pytest.mark.parametrize(
+    "entry",
+    [TableRequest("p", where="price > 1"), TableRequest("p", expressions={"price": ("price * 2", "")})],
+    ids=["filtered", "computed"],
+)
+def test_what_to_do_about_rows_that_spark_makes(pair: Pair, meaning: Meaning, entry: TableRequest) -> None:
+    """Nobody moves the rows of a task that is not moved again."""
+    shown = pair.urls[0].redacted(), pair.urls[1].redacted()
+    request = VerifyRequest(pair.source.url, pair.target.url, (entry,), task="shop", meaning=meaning)
+    with pair.store() as store:
+        kept = request_document(request, shown)
+        job = store.jobs.create(JobKind.VERIFICATION, source=shown[0], target=shown[1], request=kept)
+        store.tables.add(job.id, [("main.p", "main.p")])
+        counted = {"source_table": "main.p", "target_table": "main.p", "differences": {"missing": 1}}
+        store.jobs.finish(job.id, verdict="different", result={"tables": [counted]})
+    (refused,) = pair.plan().unrepaired
+    assert ("move its rows again" in refused.reason) is (meaning is Meaning.MOVED)
+    assert ("verify it without the task" in refused.reason) is (meaning is Meaning.SPARK)

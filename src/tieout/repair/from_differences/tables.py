@@ -22,13 +22,14 @@ from tieout.model.canonical_kinds import Form, Kind, common_kind
 from tieout.model.documents import request_from_document
 from tieout.model.keys import Key
 from tieout.model.redaction import values_hidden
+from tieout.model.requests import Meaning
 from tieout.model.tables import Column, Table
 from tieout.model.truncated import is_whole
 from tieout.repair.rows import Found, look_up
-from tieout.verification.parts import parts_of
 from tieout.verification.plan import PlannedTable, TablePlan
 from tieout.verification.plan_tables import plan_tables
 from tieout.verification.rows import look_up_rows
+from tieout.verification.transformed_plan import is_for_spark
 
 _SPELT = {
     Form.DATE,
@@ -101,17 +102,24 @@ class RepairTable:
         return tuple(c.name for c in self.plan.target.scan.columns if c.expression and not c.column.generated)
 
 
+_AGAIN = "to repair it, move its rows again"
+_WITHOUT_SPARK = (
+    "to repair it, verify it without the task (--source, --target) with --where and --expr in the engines' own SQL,"
+    " and repair that"
+)
+
+
 def repair_table(
-    planned: PlannedTable, writer: Writer, *, same_engine: bool, undoes: bool = False
+    planned: PlannedTable, writer: Writer, *, same_engine: bool, moved: bool = True, undoes: bool = False
 ) -> RepairTable | str:
-    """How to repair the table, or the reason why it can't be repaired. `undoes`: only to undo what an earlier version
-    wrote, which knew fewer reasons.
+    """How to repair the table, or the reason why it can't be repaired. `moved`: its task is moved. `undoes`: only to
+    undo what an earlier version wrote, which knew fewer reasons.
     """
     plan = planned.plan
+    if is_for_spark(planned):
+        return f"Spark filters, computes or merges its rows, as the task says; {_AGAIN if moved else _WITHOUT_SPARK}"
     if plan is None:
         return planned.failure or "the table is only on one side"
-    if any(parts_of(side) for side in (plan.source, plan.target)):
-        return "Spark filters, computes or merges its rows, as the task says; to repair it, move its rows again"
     if planned.computes and not undoes:
         return "expressions compute columns of it that were not compared: the values to write there are unknown"
     if not plan.key:
@@ -267,11 +275,12 @@ def opened(job: Job, source_url: EndpointUrl, target_url: EndpointUrl, *, undoes
             raise UnsupportedError(f"{target_url.redacted()} is read-only for Tieout, so it can't be repaired")
         writer = stack.enter_context(closing(open_writer(target_url)))
         same_engine = source.capabilities.family == target.capabilities.family
+        moved = request.meaning is Meaning.MOVED
         tables: dict[str, RepairTable] = {}
         refused: dict[str, str] = {}
         for planned in plan_tables(source, target, request):
             name = planned.name
-            found = repair_table(planned, writer, same_engine=same_engine, undoes=undoes)
+            found = repair_table(planned, writer, same_engine=same_engine, moved=moved, undoes=undoes)
             if name in tables or name in refused:
                 refused[name] = "differences of several pairs of tables have its name; verify each pair alone"
             elif isinstance(found, str):
