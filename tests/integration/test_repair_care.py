@@ -432,3 +432,22 @@ def test_a_plan_for_one_table_by_any_of_its_names(files: Pair) -> None:
         assert [files.plan(table=name).inserts, *(each.table for each in files.changes())] == [1, "main.t"], name
     with pytest.raises(UsageError, match=r"has no table other\.t"):
         files.plan(table="other.t")
+
+
+def test_rows_of_the_source_that_changed_after_the_plan(files: Pair) -> None:
+    """Applied all the same, the plan would make the target differ from the source where it agrees by now, or would."""
+    files.both("CREATE TABLE t (id INTEGER PRIMARY KEY, v INT, w INT)")
+    files.source.execute("INSERT INTO t VALUES (1,1,1),(2,2,2),(3,3,3),(4,4,4),(5,5,5)")
+    files.target.execute("INSERT INTO t VALUES (3,0,3),(4,0,4),(5,0,5),(6,6,6),(7,7,7)")
+    files.compare("t")
+    assert (files.plan().inserts, files.plan().updates, files.plan().deletes) == (2, 3, 2)
+    files.source.execute("DELETE FROM t WHERE id = 1; UPDATE t SET v = 33 WHERE id = 3; DELETE FROM t WHERE id = 4")
+    files.source.execute("UPDATE t SET w = 55 WHERE id = 5; INSERT INTO t VALUES (6, 6, 6)")
+    result = files.apply()
+    assert (result.done, result.skipped) == (3, 4)
+    assert all("the source's row has changed since the plan" in message for message in result.messages)
+    assert files.target.rows("SELECT * FROM t ORDER BY id") == [(2, 2, 2), (3, 0, 3), (4, 0, 4), (5, 5, 5), (6, 6, 6)]
+    files.compare("t")
+    files.plan()
+    assert files.apply().equal
+    assert files.target.rows("SELECT * FROM t ORDER BY id") == files.source.rows("SELECT * FROM t ORDER BY id")

@@ -1,8 +1,8 @@
 """Applies a plan and undoes it; after an apply, compares the rows of the plan on both sides.
 
-A transaction takes some steps: it reads the locked rows, changes those that are as planned, and commits. A step is one
-planned change, forwards or backwards: what must be there, and the statement. Updates that want each other's unique
-values are circles: no order of them can be carried out.
+A transaction takes some steps: it reads the source's rows and the locked ones, changes those that are as planned, and
+commits. A step is one planned change, forwards or backwards: what must be there, and the statement. Updates that want
+each other's unique values are circles: no order of them can be carried out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,16 @@ from tieout.repair.execute import (
     restate,
     running,
 )
-from tieout.repair.from_differences.tables import RepairTable, Sides, exact_row, key_of, on_target, opened, verification
+from tieout.repair.from_differences.tables import (
+    RepairTable,
+    Sides,
+    exact_row,
+    key_of,
+    on_source,
+    on_target,
+    opened,
+    verification,
+)
 from tieout.repair.rows import Found, Unwritable
 from tieout.runtime.ranges import Portions
 from tieout.verification.compare import compare_rows
@@ -60,9 +69,9 @@ def apply_repair(
 ) -> RepairResult:
     """Changes the target as planned, then compares the plan's rows.
 
-    Leaves alone a row that has changed since the plan was made. Applied again after a crash or a failure, a plan
-    goes on: it repeats nothing that is done, and retries what failed. Raises Interrupted if another terminal wants
-    that.
+    Leaves alone a row that has changed on either side since the plan was made. Applied again after a crash or a
+    failure, a plan goes on: it repeats nothing that is done, and retries what failed. Raises Interrupted if another
+    terminal wants that.
     """
     plan = store.repairs.get(plan_ref)
     expected = (RepairState.PLANNED, RepairState.APPLYING, RepairState.APPLIED, RepairState.FAILED)
@@ -150,11 +159,12 @@ def still_different(store: MetaStore, plan: RepairPlan, sides: Sides) -> Iterato
 
 
 class Look(Enum):
-    """What a recheck of the target's row says about a step."""
+    """What a recheck of the rows says about a step."""
 
     READY = "as it was when the step was planned"
     DONE = "as the step would leave it"
     CHANGED = "neither"
+    OUTDATED = "as it was, but the source's is not"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +208,10 @@ class Step:
         row = {**(self.change.new_row or {}), **(self.change.old_row or {})}
         return {name: row[name] for name in self.table.key}
 
-    def look(self, found: Found) -> Look:
-        """Whether the row is still what the step was planned for. Written values must be those that were written."""
+    def look(self, found: Found, source: Found | None = None) -> Look:
+        """Whether the target's row, and the source's if given, is still what the step was planned for. Written values
+        must be those that were written.
+        """
         places = found.places.get(self.key, [])
         if len(places) > 1 or self.key in found.failed:
             return Look.CHANGED
@@ -207,7 +219,20 @@ class Step:
         if is_old and is_new:
             return Look.DONE
         before, after = (is_new, is_old) if self.backwards else (is_old, is_new)
-        return Look.READY if before else Look.DONE if after else Look.CHANGED
+        if not before:
+            return Look.DONE if after else Look.CHANGED
+        return Look.OUTDATED if source is not None and self.is_outdated(source) else Look.READY
+
+    def is_outdated(self, source: Found) -> bool:
+        """Whether the source's row is not any more what the step was planned from."""
+        places, new = source.places.get(self.key, []), self.change.new_row
+        if self.key in source.failed or len(places) != (0 if new is None else 1):
+            return True
+        fills = (fill for fill in self.table.fills if new is not None and fill.column.name in new)
+        try:
+            return any(source.text(places[0], fill.source) != (new or {})[fill.column.name] for fill in fills)
+        except Unwritable:
+            return True
 
     def _is_old(self, found: Found, places: list[int]) -> bool:
         old = self.change.old_row
@@ -316,6 +341,7 @@ IN_FLIGHT = "being written"
 _UNREADY = {
     (Look.DONE, False): (End.ALREADY, "the target's row was already as it should be"),
     (Look.CHANGED, False): (End.CHANGED, "the target's row has changed since the plan was made"),
+    (Look.OUTDATED, False): (End.CHANGED, "the source's row has changed since the plan was made"),
     (Look.DONE, True): (End.ALREADY, "the target's row was already as before"),
     (Look.CHANGED, True): (End.CHANGED, "not undone: the target's row has changed since the repair"),
 }
@@ -342,7 +368,7 @@ class RowWork:
                 continue
             steps = (Step(table, change, self.direction.backwards) for change in of_table)
             for some in in_batches(steps, self.batch, lambda step: step.change.size):
-                outcomes = self._carry_out(some)
+                outcomes = self._carry_out(some, self._on_source(some))
                 stuck = {o.change.sequence for o in outcomes if o.collides}
                 self._collided += [s for s in some if s.change.sequence in stuck and s.action is ChangeAction.UPDATE]
                 yield outcomes
@@ -354,7 +380,7 @@ class RowWork:
                 if len(circle) == 1:
                     continue  # a row that keeps its value has the value that this step wants
                 try:
-                    yield self._transact(circle, self._replace, deferred=True)
+                    yield self._transact(circle, self._on_source(circle), self._replace, deferred=True)
                 except Refused as refusal:
                     yield [_refused(step, refusal) for step in circle]
 
@@ -363,24 +389,35 @@ class RowWork:
         end = End.REFUSED if self.direction is FORWARDS else End.CHANGED
         return [Outcome(change, end, reason) for change in changes]
 
-    def _carry_out(self, steps: Sequence[Step]) -> list[Outcome]:
+    def _carry_out(self, steps: Sequence[Step], source: Found | None) -> list[Outcome]:
         """Carries out each step by itself: a refused one does not affect the others."""
         try:
-            return self._transact(steps, lambda ready: [self._attempt(step) for step in ready])
+            return self._transact(steps, source, lambda ready: [self._attempt(step) for step in ready])
         except Refused as refusal:
             # An engine that refuses a transaction at its end does not say which step was the reason.
             if len(steps) == 1:
                 return [_refused(steps[0], refusal)]
-        return [outcome for step in steps for outcome in self._carry_out([step])]
+        return [outcome for step in steps for outcome in self._carry_out([step], source)]
+
+    def _on_source(self, steps: Sequence[Step]) -> Found | None:
+        """The source's rows by now. None: undo does not depend on them."""
+        if self.direction is not FORWARDS:
+            return None
+        return on_source(steps[0].table, [step.key for step in steps])
 
     def _transact(
-        self, steps: Sequence[Step], do: Callable[[Sequence[Step]], list[Outcome]], *, deferred: bool = False
+        self,
+        steps: Sequence[Step],
+        source: Found | None,
+        do: Callable[[Sequence[Step]], list[Outcome]],
+        *,
+        deferred: bool = False,
     ) -> list[Outcome]:
-        """Runs `do` for the steps whose rows, now locked, are as expected."""
+        """Runs `do` for the steps whose rows, on the source and, now locked, on the target, are as expected."""
 
         def work() -> list[Outcome]:
             found = on_target(steps[0].table, self.sides.writer, [step.key for step in steps], lock=True)
-            looks = [(step, step.look(found)) for step in steps]
+            looks = [(step, step.look(found, source)) for step in steps]
             ready = [step for step, look in looks if look is Look.READY]
             self._intend(ready)
             unready = [
