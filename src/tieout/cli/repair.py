@@ -42,7 +42,7 @@ Url = Annotated[
 def plan(
     job: JobReference,
     table: Annotated[
-        str | None, typer.Option("--table", "-t", metavar="T", help="Only this table, by its name on the source.")
+        str | None, typer.Option("--table", "-t", metavar="T", help="Only this table, by any of its names.")
     ] = None,
     choose: Annotated[
         list[str] | None,
