@@ -158,6 +158,8 @@ class Adapter:
             transfer = replace(transfer, typed=transfer.typed | self._typed(added, problem.stated))
             if not added or not transfer.takes_more:
                 return replace(transfer, source=_with(transfer.source, added))
+            if (catalog := self.source.type_catalog(self.fence.task)) is not None:
+                catalog.note_added(table.name, columns)
             self._add(transfer, table, added, self.source.added_column_values(table, added, defaults))
             (target,) = self.endpoints[1].describe([transfer.target.name])
         except TieoutError as error:

@@ -222,7 +222,7 @@ def clashing_names(names: Iterable[str]) -> list[str]:
 
 
 class TypeCatalog(Protocol):
-    """What a source's catalog knows about columns that have another type now (TypeChanges.CATALOG)."""
+    """What a source's catalog knows about columns that are others, or have another type, now (TypeChanges.CATALOG)."""
 
     def rewritten(self, transfer: Transfer, columns: Sequence[str], *, same_engine: bool) -> Rewritten:
         """Returns the rows that have not changed since the server wrote all of them again with these columns' types.
@@ -232,6 +232,11 @@ class TypeCatalog(Protocol):
 
     def accept(self, table: TableName, change: Retyped) -> None:
         """Records that the change is followed: `ChangeLog.coverage` does not report it again."""
+
+    def note_added(self, table: TableName, columns: Sequence[str]) -> None:
+        """Records new ones among the log's columns, in its order: from then on `ChangeLog.coverage` reports if a name
+        is another column. UnsupportedError if one of them may be another column already than in the log.
+        """
 
 
 class TypeChanges(StrEnum):
