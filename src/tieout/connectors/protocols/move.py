@@ -429,6 +429,17 @@ class Target(Protocol):
         Call it only after `make_stages`. The table has a key.
         """
 
+    def has_other_values(self, table: TableName, column: Column, value: str | None, only: Mapping[str, str]) -> bool:
+        """Returns whether a row has another value in a column than this SQL says; None: than NULL.
+
+        `only`: looks at rows alone that have these texts in these columns.
+        """
+
+    def assign(
+        self, fence: Fence, table: TableName, column: Column, value: str | None, only: Mapping[str, str]
+    ) -> None:
+        """Gives the rows that `has_other_values` finds this value."""
+
     def mark_altering(self, fence: Fence, table: TableName) -> None:
         """Records that the mover is about to alter a table in a way that changes how its rows are written."""
 
