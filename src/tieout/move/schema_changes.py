@@ -158,17 +158,18 @@ class Adapter:
             transfer = self._widened(transfer, table, problem)
             added = [self._added(table, name) for name in columns if name not in transfer.source.column_names]
             transfer = replace(transfer, typed=transfer.typed | self._typed(added, problem.stated))
-            if not added or not transfer.takes_more:
+            followed = [column for column in added if not _is_computed(transfer, column.name)]
+            if not followed or not transfer.takes_more:
                 return replace(transfer, source=_with(transfer.source, added))
             if (catalog := self.source.type_catalog(self.fence.task)) is not None:
                 catalog.note_added(table.name, columns)
-            self._add(transfer, table, added, self.source.added_column_values(table, added, defaults))
+            self._add(transfer, table, followed, self.source.added_column_values(table, followed, defaults))
             (target,) = self.endpoints[1].describe([transfer.target.name])
         except TieoutError as error:
             if error.transient:
                 raise
             raise Incompatible(str(error)) from None
-        found = ((column, target.column(column.name)) for column in added)
+        found = ((column, target.column(column.name)) for column in followed)
         pairs = tuple(
             (column, theirs) for column, theirs in found if not theirs.generated
         )  # the target computes generated ones itself
@@ -317,6 +318,22 @@ def _told_apart_by(transfer: Transfer) -> dict[str, str]:
     if any(cell not in texts and names_source(cell) for cell in cells.values()):
         return {}
     return {name: texts[cell] for name, cell in cells.items() if cell in texts}
+
+
+def _is_computed(transfer: Transfer, name: str) -> bool:
+    """Whether the transform computes the target's column that a new column of the source is named like, or renames
+    another to it: then the new one is not moved. Incompatible if it is the column of another one of the source.
+    """
+    cells = transfer.shape.cells if transfer.shape is not None else (0,) * len(transfer.columns)
+    for (column, theirs), cell in zip(transfer.columns, cells, strict=True):
+        if theirs.name == name and not isinstance(cell, str):
+            raise Incompatible(f"{transfer.target.name} has the values of {column.name} in its column {name}")
+        alike = name == theirs.name or (
+            name not in transfer.target.column_names and name.casefold() == theirs.name.casefold()
+        )
+        if alike and isinstance(cell, str):
+            return True
+    return False
 
 
 def _with(table: Table, added: list[Column]) -> Table:

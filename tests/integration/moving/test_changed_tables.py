@@ -327,6 +327,36 @@ def test_tables_that_are_merged_get_a_column_one_by_one(mariadb_to_postgres: Mov
     ]
 
 
+def test_a_new_column_that_is_named_like_a_computed_one(mariadb_to_postgres: Moving) -> None:
+    """Its values are not moved: the task says what is in the target's column."""
+    moving = mariadb_to_postgres
+    names = ("same", "cased", "renamed")
+    for name in names:
+        moving.source.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY, price INT, qty INT)")
+        moving.source.execute(f"INSERT INTO {name} VALUES (1, 2, 3), (2, 3, 4)")
+    tables = [
+        TableRequest(
+            name,
+            exclude_columns=("price", "qty"),
+            expressions={"total": ("price" if name == "renamed" else "price * qty", "")},
+        )
+        for name in names
+    ]
+    asked = replace(moving.asking(), request=replace(moving.request, tables=tuple(tables)))
+    asked.run()
+    for name in names:
+        added = "TOTAL" if name == "cased" else "total"
+        moving.source.execute(f"ALTER TABLE {name} ADD COLUMN {added} INT DEFAULT 9, ADD COLUMN note INT DEFAULT 5")
+        moving.source.execute(f"UPDATE {name} SET price = 10, note = 6 WHERE id = 1")
+    for _ in range(2):
+        assert [table["stopped"] for table in asked.run()["tables"]] == [None] * 3
+        for name in names:
+            first, second = (10, 3) if name == "renamed" else (30, 12)
+            assert sorted(moving.target.rows(f"SELECT * FROM {name}")) == [(1, first, 6), (2, second, 5)], name
+        for name in names:
+            moving.source.execute(f"UPDATE {name} SET note = 6 WHERE id = 1")
+
+
 OTHER_BY_NOW = {
     "django": (DJANGO, "has another default by now"),
     "moments": (["ALTER TABLE moments ADD COLUMN b DATETIME DEFAULT CURRENT_TIMESTAMP"], "computes itself"),
