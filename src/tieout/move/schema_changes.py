@@ -163,7 +163,8 @@ class Adapter:
                 return replace(transfer, source=_with(transfer.source, added))
             if (catalog := self.source.type_catalog(self.fence.task)) is not None:
                 catalog.note_added(table.name, columns)
-            self._add(transfer, table, followed, self.source.added_column_values(table, followed, defaults))
+            given = self.source.added_column_values(table, followed, defaults)
+            self._add(transfer, _reduced(table, transfer, followed), followed, given)
             (target,) = self.endpoints[1].describe([transfer.target.name])
         except TieoutError as error:
             if error.transient:
@@ -338,6 +339,13 @@ def _is_computed(transfer: Transfer, name: str) -> bool:
 
 def _with(table: Table, added: list[Column]) -> Table:
     return replace(table, columns=(*table.columns, *added))
+
+
+def _reduced(table: Table, transfer: Transfer, added: list[Column]) -> Table:
+    """The table without columns that are not moved, of which the target may have no type."""
+    moved = {column.name for column in (*transfer.reads.source_columns, *added)}
+    columns = tuple(column for column in table.columns if column.name in moved)
+    return replace(table, columns=columns, indexes=tuple(each for each in table.indexes if moved >= set(each.columns)))
 
 
 def _having(table: Table, column: Column) -> Table:

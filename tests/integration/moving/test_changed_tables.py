@@ -357,6 +357,22 @@ def test_a_new_column_that_is_named_like_a_computed_one(mariadb_to_postgres: Mov
             moving.source.execute(f"UPDATE {name} SET note = 6 WHERE id = 1")
 
 
+def test_a_new_column_beside_one_that_the_target_can_not_hold(mariadb_to_postgres: Moving) -> None:
+    moving = mariadb_to_postgres
+    moving.source.execute(
+        "CREATE TABLE places (id INT AUTO_INCREMENT PRIMARY KEY, a INT, geom GEOMETRY, "
+        "at DATETIME DEFAULT CURRENT_TIMESTAMP, KEY (a), KEY (at))"
+    )
+    moving.source.execute("INSERT INTO places (a) VALUES (1), (2)")
+    table = TableRequest("places", exclude_columns=("geom", "at"))
+    asked = replace(moving.asking(), request=replace(moving.request, tables=(table,)))
+    asked.run()
+    moving.source.execute("ALTER TABLE places ADD COLUMN note VARCHAR(20) NOT NULL DEFAULT 'x'")
+    moving.source.execute("UPDATE places SET note = 'new' WHERE id = 1")
+    assert [table["stopped"] for table in asked.run()["tables"]] == [None]
+    assert sorted(moving.target.rows("SELECT id, a, note FROM places")) == [(1, 1, "new"), (2, 2, "x")]
+
+
 OTHER_BY_NOW = {
     "django": (DJANGO, "has another default by now"),
     "moments": (["ALTER TABLE moments ADD COLUMN b DATETIME DEFAULT CURRENT_TIMESTAMP"], "computes itself"),
