@@ -377,13 +377,15 @@ def as_planned(
     """A table as it was at the mover's position in the log: without columns that it got since, with those that it lost,
     and with the types that columns had there.
 
-    The log says when they come and go. Only the target knows the type of a dropped column if it is not stored.
+    The log says when they come and go. Only the target knows the type of a dropped column if `types` has none. One that
+    the target does not have is not moved, and is left out.
     """
     table = replace(table, columns=tuple(_typed_as(column, types.get(column.name)) for column in table.columns))
     if planned is None or planned == table.column_names:
         return table
     now = {column.name: column for column in table.columns}
-    lost = {column.name: column for column in target().columns} if set(planned) - set(now) else {}
+    there = target().columns if set(planned) - set(now) else ()
+    lost = {column.name: types.get(column.name, column) for column in there}
     return replace(table, columns=tuple(now.get(name) or lost[name] for name in planned if name in now or name in lost))
 
 
