@@ -92,6 +92,23 @@ def test_it_knows_which_tables_have_rows(database, target, transfer):
     assert target.tables_with_rows([name]) == {name}
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "other"), [("v", "'A'", "'a'"), ("v", None, "'a'"), ("n", "7", "8"), ("n", "7", "NULL")]
+)
+def test_rows_that_have_another_value_get_this_one(database, target, transfer, fence, column, value, other):
+    name, found = transfer.target.name, transfer.target.column(column)
+    database.execute(f"INSERT INTO {name.name} (id, v, n) VALUES (1, 'x', 1), (2, 'y', 2)")
+    if column == "n":
+        database.execute(f"UPDATE {name.name} SET n = {other}")
+    else:
+        database.execute(f"UPDATE {name.name} SET v = {other} WHERE id = 1")
+    only = {} if column == "v" else {"v": "x"}
+    assert target.has_other_values(name, found, value, only)
+    target.assign(fence, name, found, value, only)
+    assert not target.has_other_values(name, found, value, only)
+    assert target.has_other_values(name, found, value, {"v": "y"}) == (column == "n")
+
+
 def test_a_chunk_is_written_with_its_progress(endpoint, target, transfer, fence, given):
     loader = pickle.loads(pickle.dumps(target.loader()))
     assert loader.load_chunk(fence, transfer, chunk_of(target, fence, transfer), HELD, [given]) == 2

@@ -1,7 +1,8 @@
 """Tables whose definition changes while a mover follows them.
 
-Decides what a statement in the log means for its table. Added columns are added to the target, too, and columns that
-can hold more are widened there; any other change stops that table, while the others go on.
+Decides what a statement in the log means for its table. Added columns are added to the target, too, unless it has them
+with the same values; columns that can hold more are widened there. Any other change stops that table, while the others
+go on.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tieout.connectors.protocols.endpoint import Endpoint
 from tieout.connectors.protocols.move import Source, Target, TypeChanges, clashing_names
 from tieout.connectors.sql.ddl import TABLE, DefaultKind, Structure, plain_default
 from tieout.errors import TieoutError
-from tieout.model.moves import Fence, Transfer
+from tieout.model.moves import SCHEMA_NAME, TABLE_NAME, Fence, Transfer
 from tieout.model.positions import Position
 from tieout.model.row_changes import Begin, Redefined
 from tieout.model.tables import Column, Table, TableName
@@ -23,7 +24,8 @@ from tieout.model.types import TypeName
 from tieout.model.widening import is_same
 from tieout.move.snapshot_overlap import SnapshotOverlap
 from tieout.move.widened_columns import Incompatible, Widener, judged
-from tieout.tasks.routing import OURS
+from tieout.tasks.routing import OURS, column_misfit
+from tieout.tasks.transforms import names_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +158,19 @@ class Adapter:
             transfer = self._widened(transfer, table, problem)
             added = [self._added(table, name) for name in columns if name not in transfer.source.column_names]
             transfer = replace(transfer, typed=transfer.typed | self._typed(added, problem.stated))
-            if not added or not transfer.takes_more:
+            followed = [column for column in added if not _is_computed(transfer, column.name)]
+            if not followed or not transfer.takes_more:
                 return replace(transfer, source=_with(transfer.source, added))
-            self._add(transfer, table, added, self.source.added_column_values(table, added, defaults))
+            if (catalog := self.source.type_catalog(self.fence.task)) is not None:
+                catalog.note_added(table.name, columns)
+            given = self.source.added_column_values(table, followed, defaults)
+            self._add(transfer, _reduced(table, transfer, followed), followed, given)
             (target,) = self.endpoints[1].describe([transfer.target.name])
         except TieoutError as error:
             if error.transient:
                 raise
             raise Incompatible(str(error)) from None
-        found = ((column, target.column(column.name)) for column in added)
+        found = ((column, target.column(column.name)) for column in followed)
         pairs = tuple(
             (column, theirs) for column, theirs in found if not theirs.generated
         )  # the target computes generated ones itself
@@ -220,11 +226,43 @@ class Adapter:
 
     def _add(self, transfer: Transfer, table: Table, added: list[Column], given: Mapping[str, str | None]) -> None:
         (there,) = self.endpoints[1].describe([transfer.target.name])
-        missing = [column for column in added if column.name not in there.column_names]
-        if not missing:
-            return  # somebody else or an earlier attempt has added them
-        for column in missing:
-            self.target.run(self.fence, transfer.target.name, self._statements(table, column, given[column.name]))
+        for column in added:
+            if column.name not in there.column_names:
+                self.target.run(self.fence, transfer.target.name, self._statements(table, column, given[column.name]))
+            else:  # an earlier attempt, another table of the source or somebody else has added it
+                self._fill(transfer, table, column, there.column(column.name), given[column.name])
+
+    def _fill(self, transfer: Transfer, table: Table, column: Column, own: Column, given: str | None) -> None:
+        """Makes sure that rows have the value that the source's have, in a column that the target already has.
+
+        Among rows of other tables, gives it to those of this one; else Incompatible if a row has another value.
+        """
+        logs_generated = self.source.logs_generated_columns
+        reason = column_misfit(column, own, same_engine=self.same_engine, logs_generated_columns=logs_generated)
+        name = transfer.target.name
+        if reason is not None:
+            raise Incompatible(f"{name} already has a column {own.name}, which does not fit: {reason}")
+        if own.generated:
+            return  # the target computes it
+        value = self._expression(table, column, given)
+        only = _told_apart_by(transfer)
+        if not self.target.has_other_values(name, own, value, only):
+            return
+        if not only:
+            raise Incompatible(f"{name} already has a column {own.name}, with other values than the source's rows got")
+        self.target.mark_altering(self.fence, name)
+        self.target.assign(self.fence, name, own, value, only)
+
+    def _expression(self, table: Table, column: Column, given: str | None) -> str | None:
+        """The value that the source's rows got, in the target's SQL."""
+        if given is None or given.upper() == "NULL":
+            return None
+        first, bare = replace(column, default=given), replace(column, default=None)
+        self._require_plain(first)
+        if self.same_engine:
+            return given
+        line, without = (_line(self._structure(_having(table, each)), column.name) for each in (first, bare))
+        return _inserted(line, without).removeprefix("DEFAULT ")
 
     def _statements(self, table: Table, column: Column, given: str | None) -> list[str]:
         """Existing rows get the value that the source's rows have, and later rows the present default."""
@@ -268,8 +306,46 @@ class Adapter:
         return structure
 
 
+def _told_apart_by(transfer: Transfer) -> dict[str, str]:
+    """The columns of the target's key, with their texts, that only rows of this table of the source have; empty if no
+    other table goes there, or only Spark could compute them.
+    """
+    shape = transfer.shape
+    if shape is None or not shape.shared:
+        return {}
+    texts = {SCHEMA_NAME: transfer.source.name.schema, TABLE_NAME: transfer.source.name.name}
+    computed = {transfer.columns[place][1].name: shape.cells[place] for place in transfer.key}
+    cells = {name: cell.strip() for name, cell in computed.items() if isinstance(cell, str)}
+    if any(cell not in texts and names_source(cell) for cell in cells.values()):
+        return {}
+    return {name: texts[cell] for name, cell in cells.items() if cell in texts}
+
+
+def _is_computed(transfer: Transfer, name: str) -> bool:
+    """Whether the transform computes the target's column that a new column of the source is named like, or renames
+    another to it: then the new one is not moved. Incompatible if it is the column of another one of the source.
+    """
+    cells = transfer.shape.cells if transfer.shape is not None else (0,) * len(transfer.columns)
+    for (column, theirs), cell in zip(transfer.columns, cells, strict=True):
+        if theirs.name == name and not isinstance(cell, str):
+            raise Incompatible(f"{transfer.target.name} has the values of {column.name} in its column {name}")
+        alike = name == theirs.name or (
+            name not in transfer.target.column_names and name.casefold() == theirs.name.casefold()
+        )
+        if alike and isinstance(cell, str):
+            return True
+    return False
+
+
 def _with(table: Table, added: list[Column]) -> Table:
     return replace(table, columns=(*table.columns, *added))
+
+
+def _reduced(table: Table, transfer: Transfer, added: list[Column]) -> Table:
+    """The table without columns that are not moved, of which the target may have no type."""
+    moved = {column.name for column in (*transfer.reads.source_columns, *added)}
+    columns = tuple(column for column in table.columns if column.name in moved)
+    return replace(table, columns=columns, indexes=tuple(each for each in table.indexes if moved >= set(each.columns)))
 
 
 def _having(table: Table, column: Column) -> Table:
@@ -301,13 +377,15 @@ def as_planned(
     """A table as it was at the mover's position in the log: without columns that it got since, with those that it lost,
     and with the types that columns had there.
 
-    The log says when they come and go. Only the target knows the type of a dropped column if it is not stored.
+    The log says when they come and go. Only the target knows the type of a dropped column if `types` has none. One that
+    the target does not have is not moved, and is left out.
     """
     table = replace(table, columns=tuple(_typed_as(column, types.get(column.name)) for column in table.columns))
     if planned is None or planned == table.column_names:
         return table
     now = {column.name: column for column in table.columns}
-    lost = {column.name: column for column in target().columns} if set(planned) - set(now) else {}
+    there = target().columns if set(planned) - set(now) else ()
+    lost = {column.name: types.get(column.name, column) for column in there}
     return replace(table, columns=tuple(now.get(name) or lost[name] for name in planned if name in now or name in lost))
 
 

@@ -84,6 +84,11 @@ class Widener:
         """The source's columns that can hold more now, by its catalog. Incompatible if others have changed."""
         found = []
         changed = set(retyped.columns) if retyped is not None else set()
+        read = {column.name for column in transfer.reads.source_columns}
+        for name in retyped.replaced if retyped is not None else ():
+            # Of a column that was added since, the log may have either.
+            if name in read or name not in transfer.source.column_names:
+                raise Incompatible(f"rows may have other values in {name}")
         for name in dict.fromkeys(column.name for column in transfer.reads.source_columns):
             before, now = transfer.source.column(name), _now(table, name)
             if now is None or name not in transfer.typed:

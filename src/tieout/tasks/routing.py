@@ -261,7 +261,7 @@ def transfer_of(
         *(f"{name}: {OURS}" for name in clashing_names(target.column_names)),
     ]
     for column, found in (*pairs, *_renamed(source, computed)):
-        reason = _misfit(column, found, same_engine=same_engine, logs_generated_columns=logs_generated_columns)
+        reason = column_misfit(column, found, same_engine=same_engine, logs_generated_columns=logs_generated_columns)
         if reason is not None:
             problems.append(f"{column.name}: {reason}")
     problems += [
@@ -414,7 +414,8 @@ def _not_of_key(column: Column, expression: str, source: Table) -> str | None:
     return "takes NULL, which equals nothing" if column.nullable else None
 
 
-def _misfit(column: Column, found: Column, *, same_engine: bool, logs_generated_columns: bool) -> str | None:
+def column_misfit(column: Column, found: Column, *, same_engine: bool, logs_generated_columns: bool) -> str | None:
+    """Why a column of the target does not take the values of the source's as they are."""
     if found.generated:
         return None if column.generated else "the target generates it, but the source stores values in it"
     if column.generated and not logs_generated_columns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.variants import later
 from tieout import api
 from tieout.errors import UnsupportedError
 from tieout.model.positions import Position
+from tieout.model.requests import TableRequest
 from tieout.move.table_mover import TableMover
 
 
@@ -267,6 +269,108 @@ def test_a_new_column_whose_first_values_nobody_knows(moving: Moving, statement:
     moving.source.execute("UPDATE one SET a = 9 WHERE id = 4")
     stopped = {table["source"].split(".")[1]: table["stopped"] for table in asked.run()["tables"]}
     assert "the value that existing rows got in the new column b is unknown" in (stopped["one"] or "")
+
+
+OWN = {
+    "mine": (
+        "note VARCHAR(9)",
+        ["ALTER TABLE mine ADD COLUMN note VARCHAR(9) NOT NULL DEFAULT 'x'"],
+        "already has a column note, with other values",
+    ),
+    "days": (
+        "d DATE",
+        ["ALTER TABLE days ADD COLUMN d DATETIME(6)"],
+        "already has a column d, which does not fit: date",
+    ),
+    "alike": ("note TEXT DEFAULT 'x'", ["ALTER TABLE alike ADD COLUMN note VARCHAR(9) NOT NULL DEFAULT 'x'"], None),
+    "empty": ("note INT", ["ALTER TABLE empty ADD COLUMN note INT"], None),
+}
+"""A column that a user's table on the target already has, statements that add it at the source, and what stops it."""
+
+
+def test_a_new_column_that_the_target_already_has(mariadb_to_postgres: Moving) -> None:
+    moving = mariadb_to_postgres
+    for name, (column, _, _) in OWN.items():
+        moving.target.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY, a INT, {column})")
+    asked = begin_with(moving, {name: [like_one(name)] for name in OWN})
+    for name, (_, statements, _) in OWN.items():
+        for statement in (*statements, f"UPDATE {name} SET a = 1 WHERE id = 3"):
+            moving.source.execute(statement)
+    stopped = {table["source"].split(".")[1]: table["stopped"] for table in asked.run()["tables"]}
+    for name, (_, _, reason) in OWN.items():
+        if reason is None:
+            assert stopped[name] is None
+            source, target = moving.rows(name)
+            assert source == target
+        else:
+            assert reason in (stopped[name] or ""), name
+
+
+def test_tables_that_are_merged_get_a_column_one_by_one(mariadb_to_postgres: Moving) -> None:
+    """Each with a default of its own, while the other's rows have other values already."""
+    moving = mariadb_to_postgres
+    for name in ("o_1", "o_2", "o_3"):
+        moving.source.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY, a INT)")
+        moving.source.execute(f"INSERT INTO {name} VALUES (1, 1), (2, 2)")
+    merged = TableRequest("o_*", "public.o", expressions={"shard": ("_table", "")})
+    asked = replace(moving.asking(), request=replace(moving.request, tables=(merged,)))
+    asked.run()
+    for name, default in (("o_1", "DEFAULT 'a'"), ("o_2", "DEFAULT 'b'"), ("o_3", "")):
+        moving.source.execute(f"ALTER TABLE {name} ADD COLUMN note VARCHAR(9) {default}")
+        moving.source.execute(f"UPDATE {name} SET note = 'new' WHERE id = 2")
+        asked.run()
+    found = moving.target.rows("SELECT shard, id, a, note FROM o ORDER BY 1, 2")
+    assert found == [
+        (name, number, number, note)
+        for name, first in (("o_1", "a"), ("o_2", "b"), ("o_3", None))
+        for number, note in ((1, first), (2, "new"))
+    ]
+
+
+def test_a_new_column_that_is_named_like_a_computed_one(mariadb_to_postgres: Moving) -> None:
+    """Its values are not moved: the task says what is in the target's column."""
+    moving = mariadb_to_postgres
+    names = ("same", "cased", "renamed")
+    for name in names:
+        moving.source.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY, price INT, qty INT)")
+        moving.source.execute(f"INSERT INTO {name} VALUES (1, 2, 3), (2, 3, 4)")
+    tables = [
+        TableRequest(
+            name,
+            exclude_columns=("price", "qty"),
+            expressions={"total": ("price" if name == "renamed" else "price * qty", "")},
+        )
+        for name in names
+    ]
+    asked = replace(moving.asking(), request=replace(moving.request, tables=tuple(tables)))
+    asked.run()
+    for name in names:
+        added = "TOTAL" if name == "cased" else "total"
+        moving.source.execute(f"ALTER TABLE {name} ADD COLUMN {added} INT DEFAULT 9, ADD COLUMN note INT DEFAULT 5")
+        moving.source.execute(f"UPDATE {name} SET price = 10, note = 6 WHERE id = 1")
+    for _ in range(2):
+        assert [table["stopped"] for table in asked.run()["tables"]] == [None] * 3
+        for name in names:
+            first, second = (10, 3) if name == "renamed" else (30, 12)
+            assert sorted(moving.target.rows(f"SELECT * FROM {name}")) == [(1, first, 6), (2, second, 5)], name
+        for name in names:
+            moving.source.execute(f"UPDATE {name} SET note = 6 WHERE id = 1")
+
+
+def test_a_new_column_beside_one_that_the_target_can_not_hold(mariadb_to_postgres: Moving) -> None:
+    moving = mariadb_to_postgres
+    moving.source.execute(
+        "CREATE TABLE places (id INT AUTO_INCREMENT PRIMARY KEY, a INT, geom GEOMETRY, "
+        "at DATETIME DEFAULT CURRENT_TIMESTAMP, KEY (a), KEY (at))"
+    )
+    moving.source.execute("INSERT INTO places (a) VALUES (1), (2)")
+    table = TableRequest("places", exclude_columns=("geom", "at"))
+    asked = replace(moving.asking(), request=replace(moving.request, tables=(table,)))
+    asked.run()
+    moving.source.execute("ALTER TABLE places ADD COLUMN note VARCHAR(20) NOT NULL DEFAULT 'x'")
+    moving.source.execute("UPDATE places SET note = 'new' WHERE id = 1")
+    assert [table["stopped"] for table in asked.run()["tables"]] == [None]
+    assert sorted(moving.target.rows("SELECT id, a, note FROM places")) == [(1, 1, "new"), (2, 2, "x")]
 
 
 OTHER_BY_NOW = {

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from tests.integration.moving.pairs import Moving
+from tests.integration.moving.test_work_on_the_way import asking
 from tests.integration.moving.troubles import arrived, followed, until
 from tests.integration.moving.two_tables import ONE, begin, begin_with, like_one
 from tieout import api
 from tieout.model.documents import move_status_document
+from tieout.model.requests import TableRequest
 from tieout.move import table_mover
 
 PARTITIONED = f"{ONE} PARTITION BY RANGE (id)"
@@ -62,16 +64,63 @@ OTHERS = {
         "publication was altered",
     ),
     "one": (["ALTER TABLE one DETACH PARTITION low"], "its partition low was detached"),
+    "anew": (["ALTER TABLE anew DROP COLUMN a, ADD COLUMN a INT DEFAULT 3"], "another one of that name, now"),
+    "swapped": (
+        [
+            "BEGIN; ALTER TABLE swapped RENAME a TO c; ALTER TABLE swapped RENAME b TO a; "
+            "ALTER TABLE swapped RENAME c TO b; COMMIT"
+        ],
+        "is a, which was renamed, now",
+    ),
 }
 """Statements, by the table that they stop, and why."""
 
 
 def test_tables_that_became_others_are_stopped_and_no_other(moving: Moving) -> None:
     made = {name: [like_one(name)] for name in OTHERS}
+    made["swapped"] = ["CREATE TABLE swapped (id INT PRIMARY KEY, a INT, b INT DEFAULT 1)"]
     asked = begin_with(moving, {**made, "one": [PARTITIONED, LOW, HIGH]})
     found = changed(asked, {name: statements for name, (statements, _) in OTHERS.items()})
     for name, (_, reason) in OTHERS.items():
         assert reason in found[name], name
+
+
+def test_columns_that_are_others_by_now(moving: Moving) -> None:
+    """A task knows columns by their names: whether they are the same, only the catalog says."""
+    source = moving.source
+    for name in ("chosen", "hidden", "unread", "dropped"):
+        source.execute(f"CREATE TABLE {name} (id INT PRIMARY KEY, a INT, b INT)")
+        source.execute(f"INSERT INTO {name} SELECT n, n, 5 FROM generate_series(1, 9) n")
+    others = [TableRequest(name, exclude_columns=("b",)) for name in ("hidden", "unread", "dropped")]
+    asked = asking(moving, TableRequest("chosen", columns=("id", "a")), *others)
+    asked.run()
+    source.execute("ALTER TABLE unread DROP COLUMN b, ADD COLUMN b INT")
+    source.execute("ALTER TABLE dropped DROP COLUMN b")
+    asked.run()
+    with followed(asked):
+        until(lambda: status_of(asked)["lag_bytes"] is not None)
+        for statement in (
+            "BEGIN; ALTER TABLE chosen RENAME a TO old; ALTER TABLE chosen RENAME b TO a; COMMIT",
+            "ALTER TABLE hidden RENAME b TO c",
+            "ALTER TABLE unread ADD COLUMN c INT DEFAULT 5",
+            *(f"UPDATE {name} SET a = 10 WHERE id = 1" for name in ("chosen", "hidden", "unread")),
+        ):
+            source.execute(statement)
+        until(lambda: stopped(asked)["chosen"] and stopped(asked)["hidden"])
+        until(lambda: asked.target.rows("SELECT a FROM unread WHERE id = 1") == [(10,)])
+    found = stopped(asked)
+    assert "its column a was dropped or renamed, and is b, which was renamed, now" in (found["chosen"] or "")
+    assert "its column c is not new: it is b, which was renamed" in (found["hidden"] or "")
+    assert found["unread"] is None
+    copied, moved = asked.rows("unread", "id, a, c")
+    assert copied == moved
+    source.execute("ALTER TABLE unread DROP COLUMN c, ADD COLUMN c INT DEFAULT 6")
+    source.execute("UPDATE dropped SET a = 10 WHERE id = 1")
+    asked.run()
+    assert "its column c was dropped or renamed, and is another one" in (stopped(asked)["unread"] or "")
+    assert stopped(asked)["dropped"] is None
+    copied, moved = asked.rows("dropped")
+    assert copied == moved
 
 
 @pytest.mark.thorough

@@ -108,6 +108,33 @@ def test_what_no_expression_names_stays_exact(mariadb_to_mariadb: Moving) -> Non
     assert "\n" not in table.reason
 
 
+def test_a_date_before_christ_is_not_one_after(postgres_to_mariadb: Moving) -> None:
+    source, target = postgres_to_mariadb.source, postgres_to_mariadb.target
+    source.execute("CREATE TABLE ides (id INT PRIMARY KEY, day DATE, at TIMESTAMP, moment TIMESTAMPTZ)")
+    source.execute(
+        "INSERT INTO ides SELECT n, d, d::timestamp + interval '1s', d::timestamp AT TIME ZONE 'UTC' FROM (VALUES "
+        "(1, '0044-03-15 BC'::date), (2, '2024-03-15'), (3, NULL), (4, '0001-01-01 BC'), (5, '0001-01-01')) v(n, d)"
+    )
+    left_out = ("day", "at", "moment")
+    years = {name: (f"year({column})", "") for name, column in zip(("d", "a", "m"), left_out, strict=True)}
+    some = " OR ".join(f"{column} < DATE'0001-01-01'" for column in left_out)
+    source.execute("CREATE TABLE later AS SELECT * FROM ides")
+    source.execute("ALTER TABLE later ADD PRIMARY KEY (id)")
+    tables = (
+        TableRequest("ides", where=some, exclude_columns=left_out, expressions=years),
+        TableRequest("later", where="day >= DATE'0001-01-01'", exclude_columns=left_out),
+    )
+    moving = with_task(postgres_to_mariadb, *tables)
+    moving.run()
+    source.execute("UPDATE ides SET day = '0050-03-15 BC' WHERE id = 4")
+    source.execute("UPDATE later SET day = '0050-03-15 BC' WHERE id = 5")
+    moving.run()
+    assert sorted(target.rows("SELECT id, d, a, m FROM ides")) == [(1, -43, -43, -43), (4, -49, 0, 0)]
+    assert target.rows("SELECT id FROM later") == [(2,)]
+    result = verified(moving)
+    assert (found(result), {table.verdict for table in result.tables}) == ({}, {Verdict.EQUAL})
+
+
 def test_a_verification_is_resumed(mariadb_to_postgres: Moving) -> None:
     source, target = mariadb_to_postgres.source, mariadb_to_postgres.target
     for database in (source, target):

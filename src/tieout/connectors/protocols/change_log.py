@@ -24,12 +24,13 @@ class Retyped:
     """Columns of a table that have another type now, according to the catalog.
 
     `rewritten`: the server may have written the rows again, with other values. `state` is how the source keeps what
-    the table is like now.
+    the table is like now. `replaced`: names that are other columns by now, whatever their types.
     """
 
     columns: tuple[str, ...]
     rewritten: bool
     state: str
+    replaced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,7 +222,7 @@ def clashing_names(names: Iterable[str]) -> list[str]:
 
 
 class TypeCatalog(Protocol):
-    """What a source's catalog knows about columns that have another type now (TypeChanges.CATALOG)."""
+    """What a source's catalog knows about columns that are others, or have another type, now (TypeChanges.CATALOG)."""
 
     def rewritten(self, transfer: Transfer, columns: Sequence[str], *, same_engine: bool) -> Rewritten:
         """Returns the rows that have not changed since the server wrote all of them again with these columns' types.
@@ -232,6 +232,11 @@ class TypeCatalog(Protocol):
 
     def accept(self, table: TableName, change: Retyped) -> None:
         """Records that the change is followed: `ChangeLog.coverage` does not report it again."""
+
+    def note_added(self, table: TableName, columns: Sequence[str]) -> None:
+        """Records new ones among the log's columns, in its order: from then on `ChangeLog.coverage` reports if a name
+        is another column. UnsupportedError if one of them may be another column already than in the log.
+        """
 
 
 class TypeChanges(StrEnum):
@@ -423,6 +428,17 @@ class Target(Protocol):
 
         Call it only after `make_stages`. The table has a key.
         """
+
+    def has_other_values(self, table: TableName, column: Column, value: str | None, only: Mapping[str, str]) -> bool:
+        """Returns whether a row has another value in a column than this SQL says; None: than NULL.
+
+        `only`: looks at rows alone that have these texts in these columns.
+        """
+
+    def assign(
+        self, fence: Fence, table: TableName, column: Column, value: str | None, only: Mapping[str, str]
+    ) -> None:
+        """Gives the rows that `has_other_values` finds this value."""
 
     def mark_altering(self, fence: Fence, table: TableName) -> None:
         """Records that the mover is about to alter a table in a way that changes how its rows are written."""

@@ -23,7 +23,7 @@ from tieout.connectors.protocols.move import (
     missing_stage_is_transient,
 )
 from tieout.connectors.sql.chunk_progress import ChunkTable
-from tieout.connectors.sql.ddl import TABLE, Built, Structure, UnsupportedColumn, Wiring
+from tieout.connectors.sql.ddl import TABLE, Built, Structure, UnsupportedColumn, Wiring, spelled
 from tieout.connectors.sql.internal_tables import STAGE
 from tieout.connectors.sql.lane_progress import LaneTable
 from tieout.connectors.sql.last_rows import LastRows
@@ -260,6 +260,27 @@ class SqlTarget(ABC):
             return int(count)
         finally:
             self.drop_stages([stage])
+
+    def has_other_values(self, table: TableName, column: Column, value: str | None, only: Mapping[str, str]) -> bool:
+        found = f"SELECT 1 FROM {TABLE} WHERE {self._of_others(column, value, only)} LIMIT 1"
+        return bool(self.session.rows(spelled(self.session, found, table)))
+
+    def assign(
+        self, fence: Fence, table: TableName, column: Column, value: str | None, only: Mapping[str, str]
+    ) -> None:
+        name, others = self.session.quote(column.name), self._of_others(column, value, only)
+        self.run(fence, table, [f"UPDATE {TABLE} SET {name} = {value or 'NULL'} WHERE {others}"])
+
+    def _of_others(self, column: Column, value: str | None, only: Mapping[str, str]) -> str:
+        chosen = [f"{self.session.quote(name)} = {self.session.text(text)}" for name, text in only.items()]
+        other = (
+            f"{self.session.quote(column.name)} IS NOT NULL" if value is None else f"NOT ({self.has(column, value)})"
+        )
+        return " AND ".join([*chosen, other])
+
+    def has(self, column: Column, value: str) -> str:
+        """SQL that is true if a column has a value that SQL says, never NULL."""
+        return f"{self.session.quote(column.name)} {self.same} {value}"
 
     def _exactly(self, column: Column, row: str) -> str:
         name = self.session.quote(column.name)

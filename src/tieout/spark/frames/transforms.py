@@ -193,6 +193,8 @@ def typed(cell: Column, t: LogicalType, *, classed: bool = False) -> Column:
         cell = _unclassed(cell, t)
     if t.name is TypeName.BOOLEAN:
         return cell.isin("1", "t", "true")
+    if t.name in _DATED:
+        cell = _before_christ(cell)
     if t.name is TypeName.CHAR:
         return fn.rtrim(cell)
     if t.name is TypeName.BINARY:
@@ -214,6 +216,18 @@ def typed(cell: Column, t: LogicalType, *, classed: bool = False) -> Column:
     # SQLite does not enforce a size. The cast alone would round.
     wrong = fn.raise_error(fn.concat(fn.lit("a value does not fit into "), fn.lit(kind))).cast(kind)
     return fn.when(value.cast("double") == cell.cast("double"), value).when(cell.isNotNull(), wrong)
+
+
+_DATED = {TypeName.DATE, TypeName.TIMESTAMP, TypeName.INSTANT}
+
+
+def _before_christ(cell: Column) -> Column:
+    """PostgreSQL's 0044-03-15 BC as Spark and the canonical form have it: the year -43. Spark would ignore the BC."""
+    year = fn.regexp_extract(cell, r"^\d+", 0)
+    number = fn.lpad((year.cast("int") - 1).cast("string"), 4, "0")
+    rest = fn.regexp_extract(cell, r"^\d+(.*) BC$", 1)
+    sign = fn.when(number == "0000", "").otherwise("-")
+    return fn.when(cell.endswith(" BC"), fn.concat(sign, number, rest)).otherwise(cell)
 
 
 def _unclassed(cell: Column, t: LogicalType) -> Column:

@@ -253,6 +253,14 @@ class MySQLTarget(SqlTarget):
         name = self.session.quote(column.name)
         return f"CAST({name} AS BINARY)" if column.type.name in _BY_BYTES else name
 
+    def has(self, column: Column, value: str) -> str:
+        if column.type.name not in _BY_BYTES:
+            return super().has(column, value)
+        # To a collation, two different texts may be equal, and a default may have another character set.
+        name, same = self.session.quote(column.name), self.same
+        texts = (f"CAST(CONVERT({each} USING utf8mb4) AS BINARY)" for each in (name, value))
+        return f" {same} ".join(texts)
+
     def any_of(self, column: Column) -> str:
         # All values of a group are equal, so it does not matter which one the server picks.
         return self.session.quote(column.name)

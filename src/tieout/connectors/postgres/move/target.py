@@ -240,6 +240,14 @@ class PostgresTarget(SqlTarget):
         # As text: some types have no equality, and others consider different values equal.
         return f"{self.session.quote(column.name)}::text"
 
+    def has(self, column: Column, value: str) -> str:
+        name = self.session.quote(column.name)
+        if column.type.name is TypeName.FLOAT32:
+            return f"{name} {self.same} ({value})::real"
+        if column.type.native == "json":  # which has no equality
+            return f"{name}::text {self.same} ({value})::text"
+        return super().has(column, value)
+
     def any_of(self, column: Column) -> str:
         return f"(array_agg({self.session.quote(column.name)}))[1]"
 

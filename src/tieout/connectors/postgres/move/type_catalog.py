@@ -1,4 +1,4 @@
-"""What PostgreSQL's catalog knows about columns that got another type: its log has no ALTER TABLE.
+"""What PostgreSQL's catalog knows about columns that got another type, or are new: its log has no ALTER TABLE.
 
 `ALTER COLUMN … TYPE … USING` may give rows any values. If it leaves the table's file as it was, it changed none; else
 all rows were written again, and those that have not changed since carry the number of its transaction.
@@ -64,3 +64,7 @@ class PostgresTypeCatalog:
     def accept(self, table: TableName, change: Retyped) -> None:
         with translated(self.url, OF_SLOTS), connect(self.url, "tieout mover") as connection:
             publication.accept(connection, self.publication, table, change.state)
+
+    def note_added(self, table: TableName, columns: Sequence[str]) -> None:
+        with translated(self.url, OF_SLOTS), connect(self.url, "tieout mover") as connection:
+            publication.note_added(connection, self.publication, table, columns)

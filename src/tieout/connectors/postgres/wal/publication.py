@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from tieout.connectors.postgres import quoting
+from tieout.connectors.postgres.wal import write_ahead_log
 from tieout.connectors.protocols.change_log import LogCoverage, Retyped
 from tieout.errors import UnsupportedError
 from tieout.model.tables import TableName
@@ -94,8 +95,7 @@ def publish_more(connection: Any, publication: str, tables: Sequence[TableName])
         for table in tables:
             if table not in published:
                 connection.execute(f"ALTER PUBLICATION {name} ADD TABLE {quoting.table(table)}")
-        row = connection.execute(_NOTED, [publication]).fetchone()
-        noted: dict[str, _State] = json.loads((row and row[0]) or "{}")
+        noted = _noted_to_change(connection, publication)
         now = _states(connection, publication)
         noted.update({str(table): now[table] for table in tables})
         _note(connection, publication, noted)
@@ -130,10 +130,10 @@ def unfit(table: TableName, found: ReplicaIdentity, key: Sequence[str] = ()) -> 
     return None
 
 
-# The log does not report that a table changed its types or partitions, so the publication keeps how its tables were
-# when the log began. A partition's file is another one once it is truncated, and the log reports that for whole tables
-# alone. What an altered publication left out is lost, even if it is as before by now: its rows in the catalog must be
-# untouched.
+# The log does not report that a table changed its types or partitions, and knows columns by their names alone, so the
+# publication keeps how its tables were when the log began. A partition's file is another one once it is truncated, and
+# the log reports that for whole tables alone. What an altered publication left out is lost, even if it is as before by
+# now: its rows in the catalog must be untouched.
 _TABLES = """
 SELECT n.nspname, c.relname, c.oid::int8,
   (SELECT jsonb_object_agg(a.attname, jsonb_build_array(
@@ -143,13 +143,22 @@ SELECT n.nspname, c.relname, c.oid::int8,
      t.relid::oid, jsonb_build_array(CASE WHEN q.relnamespace = c.relnamespace THEN q.relname ELSE t.relid::text END,
        pg_relation_filenode(t.relid))), '{}')
    FROM pg_partition_tree(c.oid) t JOIN pg_class q ON q.oid = t.relid WHERE t.isleaf AND t.relid <> c.oid),
-  concat_ws('.', p.oid, p.xmin, r.oid, r.xmin), pg_relation_filenode(c.oid)
+  concat_ws('.', p.oid, p.xmin, r.oid, r.xmin), pg_relation_filenode(c.oid),
+  (SELECT jsonb_object_agg(a.attname, a.attnum) FROM pg_attribute a
+   WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), c.relnatts
 FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid JOIN pg_class c ON c.oid = r.prrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace WHERE p.pubname = %s"""
 _NOTED = "SELECT obj_description(oid, 'pg_publication') FROM pg_publication WHERE pubname = %s"
 
 _State = dict[str, Any]
-_FACTS = ("oid", "types", "partitions", "published", "file")
+_FACTS = ("oid", "types", "partitions", "published", "file", "numbers", "last")
+"""`numbers` are those of the columns: a name may become another column's, a number never. `last` is the highest number
+whose column was noted. Earlier versions noted neither.
+"""
+
+# The log does not have generated columns.
+_GENERATED = """SELECT attnum FROM pg_attribute
+WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped AND attgenerated <> ''"""
 
 
 def note(connection: Any, publication: str) -> None:
@@ -162,12 +171,53 @@ def _note(connection: Any, publication: str, states: dict[str, _State]) -> None:
     connection.execute(f"COMMENT ON PUBLICATION {quoting.name(publication)} IS {text}")
 
 
+def _noted_to_change(connection: Any, publication: str) -> dict[str, _State]:
+    """What is recorded. Nobody else changes it until the transaction ends: two movers may record their tables."""
+    connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"tieout {publication}"])
+    row = connection.execute(_NOTED, [publication]).fetchone()
+    found: dict[str, _State] = json.loads((row and row[0]) or "{}")
+    return found
+
+
 def accept(connection: Any, publication: str, table: TableName, state: str) -> None:
     """Records a table's definition as it was read earlier."""
     with connection.transaction():
-        row = connection.execute(_NOTED, [publication]).fetchone()
-        noted: dict[str, _State] = json.loads((row and row[0]) or "{}")
+        noted = _noted_to_change(connection, publication)
         _note(connection, publication, {**noted, str(table): json.loads(state)})
+
+
+def note_added(connection: Any, publication: str, table: TableName, columns: Sequence[str]) -> None:
+    """Records those of the log's columns, in its order, that are not known yet. UnsupportedError if one of them may be
+    another column than in the log: it is an earlier one that was renamed, or new ones were dropped or renamed since.
+    """
+    with connection.transaction():
+        noted = _noted_to_change(connection, publication)
+        before, now = noted.get(str(table)), _states(connection, publication).get(table)
+        if before is None or now is None or before["oid"] != now["oid"] or "numbers" not in before:
+            return  # `coverage` says what is wrong with it
+        new = [name for name in columns if name not in before["numbers"]]
+        generated = {number for (number,) in connection.execute(_GENERATED, [now["oid"]]).fetchall()}
+        if (reason := _unlike_log(before, now, new, generated)) is not None:
+            raise UnsupportedError(reason)
+        if new and not write_ahead_log.is_standby(connection):
+            state = {**_with_columns(before, now, new), "last": now["numbers"][new[-1]]}
+            _note(connection, publication, {**noted, str(table): state})
+
+
+def _unlike_log(before: _State, now: _State, new: Sequence[str], generated: set[int]) -> str | None:
+    """Why one of these columns, which the log has in this order after those of `before`, may be another one now."""
+    for name in new:
+        if name not in now["numbers"]:
+            return f"its new column {name} was dropped or renamed again"
+    numbers = [now["numbers"][name] for name in new]
+    for name, number in zip(new, numbers, strict=True):
+        if number <= before["last"]:
+            earlier = next((each for each, known in before["numbers"].items() if known == number), "an earlier column")
+            return f"its column {name} is not new: it is {earlier}, which was renamed, and its values were not moved"
+    unlogged = generated.union(before["numbers"].values())
+    if numbers != [each for each in range(before["last"] + 1, max(numbers, default=0) + 1) if each not in unlogged]:
+        return f"new columns were dropped or renamed since {new[0]} was added, so {new[0]} may be another one by now"
+    return None
 
 
 def coverage(connection: Any, publication: str, tables: Sequence[TableName]) -> LogCoverage:
@@ -183,13 +233,26 @@ def coverage(connection: Any, publication: str, tables: Sequence[TableName]) -> 
         reason = _reason(before, now.get(table))
         if reason is not None:
             found.reasons[table] = reason
-        elif before is not None and (changed := _changed_types(before, now[table])):
+        elif before is not None and (changed := _replaced(before, now[table]) | _changed_types(before, now[table])):
             found.reasons[table] = next(iter(changed.values()))
-            rewritten = before.get("file") != now[table]["file"] or before["partitions"] != now[table]["partitions"]
-            found.retyped[table] = Retyped(tuple(changed), rewritten, json.dumps(now[table]))
+            found.retyped[table] = _retyped(before, now[table])
         elif before is not None:
             found.remarks.extend(f"{table}: {remark}" for remark in _remarks(before, now[table]))
+            if "numbers" not in before:
+                _number(connection, publication, table, now[table])
     return found
+
+
+def _number(connection: Any, publication: str, table: TableName, now: _State) -> None:
+    """Completes what an earlier version recorded: the columns count as those that they are now."""
+    if write_ahead_log.is_standby(connection):
+        return
+    with connection.transaction():
+        noted = _noted_to_change(connection, publication)
+        before = noted[str(table)]
+        _note(
+            connection, publication, {**noted, str(table): {**now, **before, "types": now["types"] | before["types"]}}
+        )
 
 
 def _states(connection: Any, publication: str) -> dict[TableName, _State]:
@@ -210,6 +273,32 @@ def _reason(before: _State | None, now: _State | None) -> str | None:
         if partition not in now["partitions"]:
             return f"its partition {name} was detached or dropped"
     return None
+
+
+def _retyped(before: _State, now: _State) -> Retyped:
+    replaced = tuple(_replaced(before, now))
+    columns = tuple(name for name in _changed_types(before, now) if name not in replaced)
+    rewritten = before.get("file") != now["file"] or before["partitions"] != now["partitions"]
+    state = {**_with_columns(before, now, (*replaced, *columns)), "file": now["file"], "partitions": now["partitions"]}
+    return Retyped(columns, rewritten, json.dumps(state), replaced)
+
+
+def _with_columns(before: _State, now: _State, columns: Sequence[str]) -> _State:
+    """The recorded definition with these columns as they are now. Others stay new, or what they were."""
+    known = {**now, **before}
+    changed = {fact: known[fact] | {name: now[fact][name] for name in columns} for fact in ("types", "numbers")}
+    return known | changed
+
+
+def _replaced(before: _State, now: _State) -> dict[str, str]:
+    """The names that are other columns now, and which: the log has the same name for both."""
+    known = {number: name for name, number in before.get("numbers", {}).items()}
+    found = {}
+    for number, name in sorted((number, name) for name, number in now["numbers"].items()):
+        if before.get("numbers", {}).get(name, number) != number:
+            other = f"{known[number]}, which was renamed" if number in known else "another one of that name"
+            found[name] = f"its column {name} was dropped or renamed, and is {other}, now"
+    return found
 
 
 def _changed_types(before: _State, now: _State) -> dict[str, str]:

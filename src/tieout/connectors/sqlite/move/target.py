@@ -146,6 +146,9 @@ class SQLiteTarget(SqlTarget):
         sign = f"CASE WHEN typeof({name}) = 'real' AND {name} = 0.0 THEN tieout_sign({name}) END"
         return f"typeof({name}), {name} COLLATE BINARY, {sign}"
 
+    def has(self, column: Column, value: str) -> str:
+        return f"{self.session.quote(column.name)} IS {value}"
+
     def any_of(self, column: Column) -> str:
         return self.session.quote(column.name)
 
