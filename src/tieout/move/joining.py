@@ -101,6 +101,8 @@ class Joining:
                 joining.plan(lambda: spark)
             self._catch_up(spark, joining)
         reach("before-joining")
+        # First: until its target has them, the task looks at none of them.
+        main.retried(lambda: main.source.hand_over(task, main.request.task, sorted(names)))
         main.retried(lambda: main.target.restarts.hand_over(main.fence, fence))
         reach("after-joining")
         main.status.remarks += status.remarks

@@ -231,6 +231,27 @@ def test_a_table_that_fits_no_more_after_it_began_to_join(moving: Moving, monkey
 
 
 @FROM_POSTGRES
+def test_a_column_is_widened_while_its_table_joins(moving: Moving, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the mover of the tables that join, in a publication that is its own."""
+    asked = everything(moving, "first")
+    asked.run()
+    create(moving, "late")
+
+    def widen(place: str) -> None:
+        if place == "joining-copied":
+            moving.source.execute("ALTER TABLE late ALTER COLUMN v TYPE bigint, ADD COLUMN more int")
+            moving.source.execute("INSERT INTO late VALUES (4, 5000000000, 1)")
+
+    with monkeypatch.context() as patched:
+        at_places(patched, widen)
+        asked.run()
+    moving.source.execute("INSERT INTO late VALUES (5, 6000000000, 2)")
+    asked.run()
+    assert stopped(asked) == {"first": None, "late": None}
+    assert moving.rows("late")[0] == moving.rows("late")[1]
+
+
+@FROM_POSTGRES
 def test_the_log_of_a_table_that_joins_is_lost(moving: Moving, monkeypatch: pytest.MonkeyPatch) -> None:
     """The others have a log of their own."""
     asked = everything(moving, "first")

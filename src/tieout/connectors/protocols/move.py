@@ -307,6 +307,9 @@ class Source(Protocol):
         this one has not.
         """
 
+    def hand_over(self, joining: str, task: str, tables: Sequence[TableName]) -> None:
+        """Makes the task know these tables as the one knows them that has followed them until now. May be repeated."""
+
     def log(self, task: str) -> ChangeLog:
         """Returns the task's change log for executors."""
 

@@ -106,6 +106,9 @@ class DebeziumSource:
     def add_tables(self, task: str, tables: Sequence[TableName]) -> None:
         """Does nothing: the feed has the changes of all tables."""
 
+    def hand_over(self, joining: str, task: str, tables: Sequence[TableName]) -> None:
+        """Does nothing: each event says what its columns are."""
+
     def log(self, task: str) -> DebeziumLog:
         return log_of(self.url)
 

@@ -117,6 +117,9 @@ class MySQLSource:
     def add_tables(self, task: str, tables: Sequence[TableName]) -> None:
         """Does nothing: the log has the changes of all tables."""
 
+    def hand_over(self, joining: str, task: str, tables: Sequence[TableName]) -> None:
+        """Does nothing: the log says itself how a table changed."""
+
     def log(self, task: str) -> BinlogLog:
         return BinlogLog(self.url)
 

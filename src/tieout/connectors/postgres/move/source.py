@@ -110,6 +110,9 @@ class PostgresSource:
         # Whoever creates a slot afterwards waits for the transactions that were open before.
         slot.add_tables(self.url, _name(task), tables)
 
+    def hand_over(self, joining: str, task: str, tables: Sequence[TableName]) -> None:
+        slot.hand_over(self.url, _name(joining), _name(task), tables)
+
     def log(self, task: str) -> PostgresLog:
         return PostgresLog(self.url, _name(task), _name(task))
 

@@ -101,6 +101,16 @@ def publish_more(connection: Any, publication: str, tables: Sequence[TableName])
         _note(connection, publication, noted)
 
 
+def note_as_in(connection: Any, other: str, publication: str, tables: Sequence[TableName]) -> None:
+    """Records the definitions of these tables as another publication has them."""
+    with connection.transaction():
+        noted, of_other = _noted_to_change(connection, publication), _noted_to_change(connection, other)
+        for name in map(str, tables):
+            if name in noted and name in of_other:
+                noted[name] = {**of_other[name], "published": noted[name]["published"]}
+        _note(connection, publication, noted)
+
+
 def unpublish(connection: Any, publication: str) -> None:
     connection.execute(f"DROP PUBLICATION IF EXISTS {quoting.name(publication)}")
 

@@ -23,7 +23,7 @@ from tieout.connectors.postgres.errors import (
     translated,
 )
 from tieout.connectors.postgres.wal import write_ahead_log
-from tieout.connectors.postgres.wal.publication import publish, publish_more, unpublish
+from tieout.connectors.postgres.wal.publication import note_as_in, publish, publish_more, unpublish
 from tieout.connectors.postgres.wal.write_ahead_log import IDENTITY
 from tieout.errors import LogLostError, UsageError
 from tieout.model.positions import Position
@@ -105,6 +105,12 @@ def add_tables(url: EndpointUrl, publication: str, tables: Sequence[TableName]) 
     """Publishes these tables, too, and records their present definitions."""
     with _session(url) as connection:
         publish_more(connection, publication, tables)
+
+
+def hand_over(url: EndpointUrl, joining: str, publication: str, tables: Sequence[TableName]) -> None:
+    """Records the definitions of these tables that the publication `joining` has: those are followed so far."""
+    with _session(url) as connection:
+        note_as_in(connection, joining, publication, tables)
 
 
 def drop(url: EndpointUrl, slot: str, publication: str) -> None:

@@ -91,6 +91,9 @@ class SQLiteSource:
     def add_tables(self, task: str, tables: Sequence[TableName]) -> None:
         captured_tables.add(self.url, task, tables)
 
+    def hand_over(self, joining: str, task: str, tables: Sequence[TableName]) -> None:
+        """Does nothing: the log says itself how a table changed."""
+
     def log(self, task: str) -> SQLiteLog:
         return SQLiteLog(self.url, task)
 
