@@ -44,7 +44,7 @@ def run_move(
     from tieout.connectors.registry import open_endpoint, open_source, open_target
     from tieout.move.job import MoveJob
     from tieout.move.preflight import MovePreflight
-    from tieout.move.ways import judged_apart
+    from tieout.move.ways import Ways, judged_apart
     from tieout.tasks.expressions import refuse_wrong_expressions
 
     urls = parse_url(request.source), parse_url(request.target)
@@ -55,7 +55,7 @@ def run_move(
         source = open_source(urls[0])
         with closing(open_target(urls[1])) as target:
             # Before Spark starts, which takes seconds, and before anything is touched.
-            levels = MovePreflight(request, (endpoints[0], endpoints[1]), source, target).refuse()
+            levels = MovePreflight(Ways(request, (endpoints[0], endpoints[1]), source, target)).refuse()
             skips = judged_apart(target, request.task)
         session = pool.submit(session_of, spark)
         refuse_wrong_expressions(endpoints[0], endpoints[1], request, session.result, skips)

@@ -29,6 +29,7 @@ from tieout.move.plan import AWAY
 from tieout.move.preflight import MovePreflight
 from tieout.move.status import StatusKeeper
 from tieout.move.table_mover import AllStopped, TableMover
+from tieout.move.ways import Ways
 from tieout.tasks.expressions import refuse_wrong_expressions
 from tieout.tasks.routing import routes
 
@@ -113,7 +114,7 @@ class Joining:
         have changed since they began to join.
         """
         main = self.tables
-        ahead = MovePreflight(main.request, main.endpoints, main.source, main.target)
+        ahead = MovePreflight(Ways(main.request, main.endpoints, main.source, main.target))
         prevented = main.retried(lambda: ahead.prevented(late, main.levels))
         prevented |= main.retried(lambda: self._wrong(spark, late - prevented.keys()))
         for name, reason in prevented.items():

@@ -9,7 +9,6 @@ from typing import TypeVar
 
 from tieout.config.urls import EndpointUrl
 from tieout.connectors.protocols.endpoint import Endpoint
-from tieout.connectors.protocols.move import Source, Target
 from tieout.connectors.registry import open_endpoint, open_source, open_target
 from tieout.errors import TieoutError, UnsupportedError, UsageError
 from tieout.model.levels import Levels, choose, consistencies_of, consistencies_upto, deliveries_of, levels_upto
@@ -32,18 +31,11 @@ _NAMED = 3
 class MovePreflight:
     """A task on two endpoints that are connected."""
 
-    request: MoveRequest
-    endpoints: tuple[Endpoint, Endpoint]
-    source: Source
-    target: Target
-
-    @property
-    def _found(self) -> Ways:
-        return Ways(self.request, self.endpoints, self.source, self.target)
+    at: Ways
 
     @property
     def _tables(self) -> TableProblems:
-        return TableProblems(self._found)
+        return TableProblems(self.at)
 
     def refuse(self) -> Levels:
         """Returns the levels that the task is moved with. UnsupportedError lists all problems, as a preflight does.
@@ -51,53 +43,54 @@ class MovePreflight:
         """
         self._refuse_unfit()
         self._prove_feed()
-        ways = self._found.of(routes(*self.endpoints, self.request))
+        ways = self.at.of(routes(*self.at.endpoints, self.at.request))
         levels = self._levels(ways)
         found = [problem for problem in self._problems(ways, levels) if problem.severity is Severity.PREVENTS]
         if len(found) == 1:
             raise UnsupportedError(_with_table(found[0]), found[0].fix)
         if found:
             words = [f"{_with_table(problem)}{f' ({problem.fix})' if problem.fix else ''}" for problem in found]
-            raise UnsupportedError("; ".join(words), f"list them with: tieout preflight {self.request.task}")
+            raise UnsupportedError("; ".join(words), f"list them with: tieout preflight {self.at.request.task}")
         return levels
 
     def _refuse_unfit(self) -> None:
         """Raises for a task of which no table can be moved."""
-        if JOINING in self.request.task:
+        task = self.at.request.task
+        if JOINING in task:
             raise UsageError(
-                f"a task can't be named {self.request.task}: names with {JOINING} are those of tables that join a task",
+                f"a task can't be named {task}: names with {JOINING} are those of tables that join a task",
                 "give it another name",
             )
-        _refuse_strangers(*self.endpoints)
+        _refuse_strangers(*self.at.endpoints)
 
     def _prove_feed(self) -> None:
         """LogLostError if a feed lost what was read of it: nothing else has its tables, and they would seem dropped."""
-        if self.endpoints[0].capabilities.rows or not self.target.is_prepared():
+        if self.at.endpoints[0].capabilities.rows or not self.at.target.is_prepared():
             return
-        known = self.target.progress.read(self.request.task)
+        known = self.at.target.progress.read(self.at.request.task)
         if known is not None and known.reached is not None:
-            self.source.log(self.request.task).resume(known.reached)
+            self.at.source.log(self.at.request.task).resume(known.reached)
 
     def _levels(self, ways: Sequence[Way]) -> Levels:
-        request = self.request
-        return choose(request.delivery, request.consistency, self.source.level, map(self._found.target_level, ways))
+        request = self.at.request
+        return choose(request.delivery, request.consistency, self.at.source.level, map(self.at.target_level, ways))
 
     def examine_all(self) -> tuple[list[Problem], MoveForecast]:
-        problems = [*untested("source", self.endpoints[0]), *untested("target", self.endpoints[1])]
+        problems = [*untested("source", self.at.endpoints[0]), *untested("target", self.at.endpoints[1])]
         known = self._unless_lost(problems)
-        ways = self._found.of(known)
+        ways = self.at.of(known)
         problems += self._all_stopped(known, ways)
-        levels, targets = self._levels(ways), list(map(self._found.target_level, ways))
+        levels, targets = self._levels(ways), list(map(self.at.target_level, ways))
         problems += [*self._problems(ways, levels), *self._tables.gone(ways)]
-        retention = self.source.retention(self.request.task)
+        retention = self.at.source.retention(self.at.request.task)
         if retention.warning is not None:
             problems.append(replace(retention.warning, side="source"))
         return problems, MoveForecast(
             levels.delivery,
             deliveries_of(targets),
             levels.consistency,
-            consistencies_of(self.source.level, targets),
-            consistencies_upto(self.source.level),
+            consistencies_of(self.at.source.level, targets),
+            consistencies_upto(self.at.source.level),
             tuple(self._forecast(way, levels) for way in ways),
             retention.limit,
             retention.kept,
@@ -117,11 +110,11 @@ class MovePreflight:
         """Earlier movers have stopped every table, and nobody has asked for one of them again."""
         if ways or not known:
             return []
-        task = self.request.task
-        if any(str(route.source) in self._found.asked_again() for route in known):
+        task = self.at.request.task
+        if any(str(route.source) in self.at.asked_again() for route in known):
             return []
-        reason = next(iter(self.target.progress.stopped(task).values()))
-        return [Problem(Severity.PREVENTS, all_stopped(task, reason), start_over(self.endpoints[0], task))]
+        reason = next(iter(self.at.target.progress.stopped(task).values()))
+        return [Problem(Severity.PREVENTS, all_stopped(task, reason), start_over(self.at.endpoints[0], task))]
 
     def _known_routes(self, problems: list[Problem]) -> list[Route]:
         """The routes of all entries that are right."""
@@ -130,13 +123,13 @@ class MovePreflight:
         except TieoutError as error:
             problems.append(as_problem(error, Severity.PREVENTS))
             return []
-        found, told = routes_of_right_entries(self.endpoints, self.request)
+        found, told = routes_of_right_entries(self.at.endpoints, self.at.request)
         problems += told
         return found
 
     def prevented(self, late: Collection[TableName], levels: Levels) -> dict[TableName, str]:
         """Returns which of the tables that are about to join the task can't, and why. `levels`: the task's."""
-        ways = self._found.of(routes(*self.endpoints, self.request))
+        ways = self.at.of(routes(*self.at.endpoints, self.at.request))
         return {
             way.table.name: problem.message
             for way, problem in self._tables.each(ways, levels)
@@ -148,8 +141,11 @@ class MovePreflight:
 
     def _of_task(self, ways: Sequence[Way]) -> Iterator[Problem]:
         """What suggests that the source or the target is another one than the task's."""
-        task, prepared = self.request.task, self.target.is_prepared()
-        if not (prepared and self.target.progress.is_known(task)) and self.source.retention(task).kept is not None:
+        task, prepared = self.at.request.task, self.at.target.is_prepared()
+        if (
+            not (prepared and self.at.target.progress.is_known(task))
+            and self.at.source.retention(task).kept is not None
+        ):
             message = f"it keeps its log for a task named {task} already, which this target does not know"
             yield Problem(
                 Severity.PREVENTS,
@@ -157,10 +153,10 @@ class MovePreflight:
                 f"give this task another name; or, if nobody needs that log any more: tieout task drop {task}",
                 "source",
             )
-        if not self.endpoints[0].capabilities.rows:
+        if not self.at.endpoints[0].capabilities.rows:
             return  # a feed whose files are others is noticed as such
-        has_begun, moved = self._found.moved()
-        left = set(moved) - (self.target.progress.stopped(task).keys() if has_begun else set())
+        has_begun, moved = self.at.moved()
+        left = set(moved) - (self.at.target.progress.stopped(task).keys() if has_begun else set())
         if left and left.isdisjoint(str(way.route.source) for way in ways):
             yield Problem(
                 Severity.PREVENTS,
@@ -172,10 +168,10 @@ class MovePreflight:
 
     def _of_throttle(self) -> Iterator[Problem]:
         """A limit that can't be measured would never throttle the mover, and its user would not know."""
-        options = self.request.options
+        options = self.at.request.options
         for limit, problem in (
-            (options.max_load, self.target.load_problem),
-            (options.max_replica_lag, self.target.lag_problem),
+            (options.max_load, self.at.target.load_problem),
+            (options.max_replica_lag, self.at.target.lag_problem),
         ):
             if limit is not None and (found := problem()) is not None:
                 yield replace(found, side="target")
@@ -187,7 +183,7 @@ class MovePreflight:
             str(way.route.target),
             way.state,
             way.table.key,
-            levels_upto(self._found.target_level(way), keyed=bool(way.table.key)),
+            levels_upto(self.at.target_level(way), keyed=bool(way.table.key)),
             promise.level,
             promise.refused or promise.words,
         )
@@ -223,7 +219,7 @@ def preflight_move(request: MoveRequest, urls: tuple[EndpointUrl, EndpointUrl], 
         if source is None or target is None:
             return with_problems(found, problems)
         with closing(target):
-            problems, move = MovePreflight(request, (left, right), source, target).examine_all()
+            problems, move = MovePreflight(Ways(request, (left, right), source, target)).examine_all()
         return replace(with_problems(found, problems), move=move)
 
     return examine(urls, meta, open_endpoint, look)

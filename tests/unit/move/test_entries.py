@@ -8,6 +8,7 @@ from tieout.model.preflight import Severity
 from tieout.model.requests import MoveRequest, TableRequest
 from tieout.model.tables import TableName
 from tieout.move.preflight import MovePreflight
+from tieout.move.ways import Ways
 
 NOTE, PREVENTS = Severity.NOTE, Severity.PREVENTS
 MERGED = TableRequest("orders_*", "orders", expressions={"shard": ("_table", "")})
@@ -41,7 +42,7 @@ def told(
     engine = Side("", ())
     source, target = Side("shop", of, capabilities=engine), Side("public", there, capabilities=engine)
     problems: list[object] = []
-    preflight = MovePreflight(MoveRequest("task", "", "", entries), (source, target), None, None)  # type: ignore[arg-type]
+    preflight = MovePreflight(Ways(MoveRequest("task", "", "", entries), (source, target), None, None))  # type: ignore[arg-type]
     found = preflight._known_routes(problems)  # type: ignore[arg-type]
     return [route.source.name for route in found], [(each.severity, each.message) for each in problems]  # type: ignore[attr-defined]
 
