@@ -14,6 +14,7 @@ from tieout.config.urls import EndpointUrl, parse_url
 from tieout.connectors.registry import open_writer
 from tieout.connectors.sql.writer import SqlWriter
 from tieout.errors import AccessError, FullError, UsageError
+from tieout.exit_codes import ExitCode
 from tieout.meta import ChangeState, JobKind, RepairState
 from tieout.model.requests import TableRequest
 from tieout.repair import execute
@@ -297,6 +298,32 @@ def test_a_row_outside_the_condition_is_not_overwritten(files: Pair) -> None:
     assert (plan.inserts, plan.deletes, plan.skipped) == (1, 1, 1)
     files.apply()
     assert files.target.rows("SELECT * FROM t ORDER BY id") == [(1, "us", 9), (2, "eu", 2), (5, "us", 5)]
+
+
+def test_a_row_that_the_source_has_outside_the_condition_is_not_deleted(files: Pair) -> None:
+    """Its values are wrong on the target, and so bring it inside there; or it has changed since."""
+    files.both("CREATE TABLE t (id INTEGER PRIMARY KEY, region TEXT, v INT)")
+    files.source.execute("INSERT INTO t VALUES (1,'eu',1),(2,'us',2)")
+    files.target.execute("INSERT INTO t VALUES (1,'eu',1),(2,'eu',2),(3,'eu',3),(4,'eu',4)")
+    files.compare(TableRequest("t", where="region = 'eu'"))
+    plan = files.plan()
+    assert (plan.deletes, plan.skipped) == (2, 1)
+    files.source.execute("INSERT INTO t VALUES (4,'us',4)")
+    applied = files.apply()
+    assert (applied.done, applied.skipped, applied.equal) == (1, 2, False)
+    assert [row[0] for row in files.target.rows("SELECT * FROM t ORDER BY id")] == [1, 2, 4]
+    assert any("outside the condition" in message for message in applied.messages)
+
+
+def test_what_no_plan_repairs_is_said_after_it_was_applied_too(files: Pair) -> None:
+    files.both("CREATE TABLE t (id INT, v INT); CREATE TABLE u (id INTEGER PRIMARY KEY)")
+    files.source.execute("INSERT INTO t VALUES (1, 1); INSERT INTO u VALUES (1)")
+    files.compare("t", "u")
+    files.plan()
+    applied = files.apply()
+    assert (applied.done, applied.different) == (1, 0)
+    assert [each.table for each in applied.unrepaired] == ["main.t"]
+    assert applied.exit_code is ExitCode.INCOMPLETE
 
 
 def test_columns_that_were_not_compared(files: Pair) -> None:

@@ -64,7 +64,8 @@ class RepairResult:
     could not be planned; `failed` ones the engine refused. `different` counts the plan's rows that still differ
     from the source's (None: not compared, after an undo); `differences` are the first of them. `messages` say
     what was skipped and what failed, the first few. `undecided` failures of a check wait for a choice; `kept` changes
-    stay after an undo, because they lose no data.
+    stay after an undo, because they lose no data. `unrepaired` are the tables for which there is no change, because
+    they can't be repaired.
     """
 
     plan: str
@@ -78,6 +79,7 @@ class RepairResult:
     messages: tuple[str, ...] = ()
     undecided: int = 0
     kept: int = 0
+    unrepaired: tuple[Unrepaired, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -86,9 +88,11 @@ class RepairResult:
 
     @property
     def exit_code(self) -> ExitCode:
-        """FOUND: not all changes were made, or rows still differ; INCOMPLETE: some failures are undecided."""
+        """FOUND: not all changes were made, or rows still differ; INCOMPLETE: some failures are undecided, or tables
+        can't be repaired.
+        """
         left = bool(self.skipped or self.failed or self.different)
-        return ExitCode.of_work(found=left, incomplete=bool(self.undecided))
+        return ExitCode.of_work(found=left, incomplete=bool(self.undecided or self.unrepaired))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from rich.text import Text
@@ -10,7 +10,7 @@ from rich.text import Text
 from tieout.errors import UsageError
 from tieout.exit_codes import ExitCode
 from tieout.model.documents import repair_document, repair_plan_document
-from tieout.model.repair import CheckRepairSummary, LostRow, OpenFailure, RepairResult, RepairSummary
+from tieout.model.repair import CheckRepairSummary, LostRow, OpenFailure, RepairResult, RepairSummary, Unrepaired
 from tieout.report.json import json_text
 from tieout.report.listing import FAINT, console_on, write_lines
 from tieout.report.printable import one_line, printable
@@ -105,12 +105,16 @@ def _plan(plan: RepairSummary) -> Iterator[Text]:
         yield Text(f"  left alone: {plural(plan.skipped, 'row')}; --output json and `repair apply` say why")
     if plan.not_kept:
         yield Text(f"  not listed by the job: {plural(plan.not_kept, 'difference')}; repair, then verify again")
-    for table in plan.unrepaired:
-        left = plural(table.differences, "difference")
-        yield Text(f"  {printable(table.table)}: {left} can't be repaired: {one_line(table.reason)}")
+    yield from _unrepaired(plan.unrepaired)
     yield from (Text(f"  note: {one_line(note)}") for note in plan.notes)
     if plan.changes:
         yield Text(f"nothing has been changed yet: tieout repair apply {printable(plan.plan)}")
+
+
+def _unrepaired(tables: Sequence[Unrepaired]) -> Iterator[Text]:
+    for table in tables:
+        left = plural(table.differences, "difference")
+        yield Text(f"  {printable(table.table)}: {left} can't be repaired: {one_line(table.reason)}")
 
 
 def _result(result: RepairResult) -> Iterator[Text]:
@@ -122,13 +126,14 @@ def _result(result: RepairResult) -> Iterator[Text]:
     open_ = f", {plural(result.undecided, 'failure')} undecided" if result.undecided else ""
     done = plural(result.done, "change")
     yield Text(f"plan {printable(result.plan)}: {done} {words}{kept}{skipped}{failed}{open_}", style)
-    if result.different is not None:
+    if result.different is not None and (result.done or result.skipped or result.failed):
         equal = (
             f"{plural(result.different, 'row')} of the plan still differ"
             if result.different
             else "its rows are equal now"
         )
         yield Text(f"compared again: {equal}")
+    yield from _unrepaired(result.unrepaired)
     yield from (Text(f"  {one_line(message)}") for message in result.messages)
     yield from listed_differences(result.differences, None)
     yield from (Text(f"  note: {one_line(note)}") for note in result.notes)

@@ -38,6 +38,7 @@ from tieout.repair.execute import (
     restate,
     running,
 )
+from tieout.repair.from_differences.plan import counted_differences, unrepaired
 from tieout.repair.from_differences.tables import (
     RepairTable,
     Sides,
@@ -138,6 +139,7 @@ def _checked(store: MetaStore, plan: RepairPlan, sides: Sides) -> RepairResult:
         failed=counts.get(ChangeState.FAILED, 0),
         different=len(first) + sum(1 for _ in left),
         differences=first,
+        unrepaired=unrepaired(sides, counted_differences(store, verification(store, plan.job_id), plan.table)),
         messages=messages_of(store, plan, ChangeState.FAILED) + messages_of(store, plan, ChangeState.SKIPPED),
     )
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tieout.config.urls import EndpointUrl
@@ -17,6 +17,7 @@ from tieout.model.progress_events import Listener, Progress, silence
 from tieout.model.repair import RepairSummary, Unrepaired
 from tieout.model.truncated import LONGEST_KEPT, is_whole
 from tieout.repair.from_differences.tables import (
+    OUTSIDE,
     RepairTable,
     Sides,
     exact_row,
@@ -121,16 +122,12 @@ class _Planner:
                 yield change
 
     def summary(self, empty: RepairSummary) -> RepairSummary:
-        counted = self._counted()
         kept = {
             name: sum(self._store.differences.count(self._job.id, at).total for at in ordinals)
             for name, ordinals in self._ordinals.items()
         }
-        refused = []
-        for name in self._ordinals:
-            reason = self._sides.refused.get(name, "the table is not there any more")
-            if name not in self._sides.tables and counted.get(name, kept[name]):
-                refused.append(Unrepaired(name, counted.get(name, kept[name]), reason))
+        counted = counted_differences(self._store, self._job)
+        refused = unrepaired(self._sides, {name: counted.get(name, kept[name]) for name in self._ordinals})
         notes = []
         if self._job.state is not JobState.DONE:
             notes.append(f"the verification is {self._job.state}: there may be more differences than it had found")
@@ -146,17 +143,30 @@ class _Planner:
             not_kept=sum(
                 max(0, counted.get(name, 0) - kept[name]) for name in self._ordinals if name in self._sides.tables
             ),
-            unrepaired=tuple(refused),
+            unrepaired=refused,
             notes=tuple(notes),
         )
 
-    def _counted(self) -> dict[str, int]:
-        """How many differences the job counted in each table, listed or not."""
-        result = self._store.jobs.result(self._job.id) or {}
-        counted: Counter[str] = Counter()
-        for table in result.get("tables", ()):
-            counted[table["source_table"] or table["target_table"]] += sum(table["differences"].values())
+
+def counted_differences(store: MetaStore, job: Job, only: str | None = None) -> dict[str, int]:
+    """How many differences the job counted in each table, listed or not. `only`: one that a plan is limited to."""
+    result = store.jobs.result(job.id) or {}
+    counted: Counter[str] = Counter()
+    for table in result.get("tables", ()):
+        counted[table["source_table"] or table["target_table"]] += sum(table["differences"].values())
+    if only is None:
         return counted
+    meant = _meant(only, store.tables.all(job.id))
+    return {name: count for name, count in counted.items() if name in meant}
+
+
+def unrepaired(sides: Sides, counted: Mapping[str, int]) -> tuple[Unrepaired, ...]:
+    """The tables with differences that can't be repaired."""
+    return tuple(
+        Unrepaired(name, count, sides.refused.get(name, "the table is not there any more"))
+        for name, count in counted.items()
+        if count and name not in sides.tables
+    )
 
 
 def _listed_as(table: JobTable) -> str:
@@ -197,7 +207,7 @@ def decide(table: RepairTable, difference: Difference, source: Found, target: Fo
         return skipped(difference, "a key with NULL finds no row")
     failure = source.failed.get(key) or target.failed.get(key)
     if failure:
-        return skipped(difference, f"could not be looked up: {failure}")
+        return skipped(difference, failure if failure == OUTSIDE else f"could not be looked up: {failure}")
     here, there = source.places.get(key, []), target.places.get(key, [])
     if len(here) > 1 or len(there) > 1:
         return skipped(difference, "more than one row has this key")

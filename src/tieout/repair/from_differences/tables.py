@@ -65,7 +65,7 @@ class RepairTable:
     """A table that can be repaired. `name` is the source's, as differences have it.
 
     The wide scans begin with the compared columns, as planned; what is written, and on the target every column
-    in its exact form (`exact`: its place), come after. The target's has no condition: a row outside it is seen.
+    in its exact form (`exact`: its place), come after. They have no condition: a row outside it is seen.
     `references` are the foreign keys to the target's table.
     """
 
@@ -157,7 +157,7 @@ class _Wide:
             plan.name,
             plan,
             tuple(fills),
-            replace(plan.source.scan, columns=tuple(self._source)),
+            replace(plan.source.scan, columns=tuple(self._source), where=None),
             replace(plan.target.scan, columns=tuple(self._target), where=None),
             exact,
             tuple(self._writer.references(plan.target.scan.table)),
@@ -211,11 +211,26 @@ def key_of(table: RepairTable, names: Mapping[str, str | None]) -> Key | None:
     return tuple(text for text in texts if text is not None)
 
 
-def on_source(table: RepairTable, keys: Sequence[Key]) -> Found:
-    def look(some: Sequence[Key]) -> list[pa.RecordBatch]:
-        return retry_cautiously(table.plan.source.reader, lambda reader: list(reader.lookup(table.source, some)))
+OUTSIDE = "the source has a row with this key outside the condition"
 
-    return _in_every_spelling(look_up(table.source, keys, look), table.plan.source.reader, keys)
+
+def on_source(table: RepairTable, keys: Sequence[Key]) -> Found:
+    """The source's rows. Keys of those outside the verification's condition are in `failed`: the target may have a row
+    for one of them, with values that are to be corrected.
+    """
+    found = _in_every_spelling(_of_source(table, table.source, keys), table.plan.source.reader, keys)
+    if table.plan.source.scan.where is None or not found.places:
+        return found
+    inside = _of_source(table, table.plan.source.scan, list(found.places)).places
+    outside = dict.fromkeys(found.places.keys() - inside.keys(), OUTSIDE)
+    return replace(found, failed={**outside, **found.failed})
+
+
+def _of_source(table: RepairTable, scan: Scan, keys: Sequence[Key]) -> Found:
+    def look(some: Sequence[Key]) -> list[pa.RecordBatch]:
+        return retry_cautiously(table.plan.source.reader, lambda reader: list(reader.lookup(scan, some)))
+
+    return look_up(scan, keys, look)
 
 
 def on_target(table: RepairTable, writer: Writer, keys: Sequence[Key], *, lock: bool = False) -> Found:
