@@ -15,7 +15,7 @@ from tieout.model.tables import Index, Table, TableName
 from tieout.move.create_tables import Session, Step, TableCreator
 from tieout.move.schema_changes import as_planned
 from tieout.tasks.created import key_of_created
-from tieout.tasks.definition import changes_between, definition_of, is_same
+from tieout.tasks.definition import changes_between, definition_of, is_same, left_out_of
 from tieout.tasks.routing import Route, routes, transfer_of, without_lost
 from tieout.tasks.shards import alike_shards
 
@@ -38,6 +38,8 @@ class Planner:
     only: frozenset[TableName] | None = None
     session: Session | None = None
     late: list[TableName] = field(init=False, default_factory=list)
+    _present: dict[TableName, tuple[str, ...]] = field(init=False, default_factory=dict)
+    _left_out: dict[TableName, tuple[str, ...]] = field(init=False, default_factory=dict)
 
     def transfers(self) -> list[Transfer]:
         """The tables to move, without those that were stopped. UnsupportedError if something does not fit, before it
@@ -59,6 +61,9 @@ class Planner:
         found = [route for route in routed if str(route.source) not in stopped and route.source not in self.late]
         self._refuse_rerouted(found)
         sources = self.endpoints[0].describe([route.source for route in found])
+        self._present = {table.name: table.column_names for table in sources}
+        stored = progress.definitions(task)
+        self._left_out = {table.name: left_out_of(stored.get(str(table.name))) for table in sources}
         pairs = [
             (
                 route,
@@ -67,6 +72,7 @@ class Planner:
                     planned.get(str(table.name)),
                     partial(self._target_of, route),
                     types.get(str(table.name), {}),
+                    self._left_out[table.name],
                 ),
             )
             for route, table in zip(found, sources, strict=True)
@@ -77,7 +83,7 @@ class Planner:
         found = [route for route, _ in pairs]
         self._fitted([(route, table) for route, table in pairs if route.exists])  # before it creates anything
         self.creator.create_missing(found, {table.name: table for _, table in pairs}, self.session)
-        known_targets, stored = progress.targets(task), progress.definitions(task)
+        known_targets = progress.targets(task)
         for route, table in pairs:
             name, definition = str(table.name), definition_of(route.request)
             if (known_targets.get(name), stored.get(name)) != (str(route.target), definition):
@@ -103,7 +109,7 @@ class Planner:
         copied = {chunk.table for chunk in chunks if chunk.held is not None}
         planned = {chunk.table for chunk in chunks}
         for route, source in pairs:
-            reason = redefined(route, stored, task, source.column_names)
+            reason = redefined(route, stored, task, self._present[source.name])
             if route.source not in planned or reason is None:
                 continue
             # Without transactions, a chunk that was not finished has left rows, too.
@@ -203,8 +209,8 @@ class Planner:
         ]
         logs_generated_columns = self.creator.source.logs_generated_columns
         requests = [
-            without_lost(route.request, source)
-            if str(route.source) in planned and redefined(route, stored, task, source.column_names) is None
+            without_lost(route.request, source, self._left_out[route.source])
+            if str(route.source) in planned and redefined(route, stored, task, self._present[source.name]) is None
             else route.request
             for route, source in pairs
         ]

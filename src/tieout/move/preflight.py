@@ -79,7 +79,7 @@ class MovePreflight:
         problems = [*untested("source", self.at.endpoints[0]), *untested("target", self.at.endpoints[1])]
         known = self._unless_lost(problems)
         ways = self.at.of(known)
-        problems += self._all_stopped(known, ways)
+        problems += self._all_stopped(known, ways) or self._stopped(known)
         levels, targets = self._levels(ways), list(map(self.at.target_level, ways))
         problems += [*self._problems(ways, levels), *self._tables.gone(ways)]
         retention = self.at.source.retention(self.at.request.task)
@@ -115,6 +115,19 @@ class MovePreflight:
             return []
         reason = next(iter(self.at.target.progress.stopped(task).values()))
         return [Problem(Severity.PREVENTS, all_stopped(task, reason), start_over(self.at.endpoints[0], task))]
+
+    def _stopped(self, known: Sequence[Route]) -> list[Problem]:
+        """Tables that earlier movers have stopped: nothing is moved of them until somebody asks for them again."""
+        if not self.at.target.is_prepared():
+            return []
+        task, asked = self.at.request.task, self.at.asked_again()
+        stopped = self.at.target.progress.stopped(task)
+        fix = start_over(self.at.endpoints[0], task)
+        return [
+            Problem(Severity.NOTE, f"it is stopped: {stopped[name]}", fix, "source", name)
+            for name in (str(route.source) for route in known)
+            if name in stopped and name not in asked
+        ]
 
     def _known_routes(self, problems: list[Problem]) -> list[Route]:
         """The routes of all entries that are right."""

@@ -55,6 +55,8 @@ class Restarts:
             return (
                 f"{name} can't be copied again: it was copied to {before}, and the task has {route.target} for it now"
             )
+        if (reason := self._unknown_column(route)) is not None:
+            return f"{name} can't be copied again: {reason}"
         alone = f"{name} can't be copied again alone: {route.target}"
         if (other := self._other(route, found)) is not None:
             return f"{alone} holds rows of {other}, too"
@@ -80,6 +82,15 @@ class Restarts:
             for endpoint, name in zip(self.endpoints, (route.source, route.target), strict=True)
         )
         return takes_rows_of_others(route.request, source, target)
+
+    def _unknown_column(self, route: Route) -> str | None:
+        """A column that the entry names and the source has lost: nobody could plan the table after it was emptied."""
+        (source,) = self.endpoints[0].describe([route.source])
+        known = {name.casefold() for name in source.column_names}
+        for setting, names in (("columns", route.request.columns), ("exclude_columns", route.request.exclude_columns)):
+            if lost := [name for name in names or () if name.casefold() not in known]:
+                return f"it has no column {lost[0]}: correct `{setting}` first"
+        return None
 
     def _has_written(self, route: Route) -> bool:
         """Whether the task has copied anything of the table, or created its target: else the rows there are others'."""

@@ -7,7 +7,7 @@ go on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -20,7 +20,7 @@ from tieout.model.moves import SCHEMA_NAME, TABLE_NAME, Fence, Transfer
 from tieout.model.positions import Position
 from tieout.model.row_changes import Begin, Redefined
 from tieout.model.tables import Column, Table, TableName
-from tieout.model.types import TypeName
+from tieout.model.types import LogicalType, TypeName
 from tieout.model.widening import is_same
 from tieout.move.snapshot_overlap import SnapshotOverlap
 from tieout.move.widened_columns import Incompatible, Widener, judged
@@ -373,12 +373,14 @@ def as_planned(
     planned: tuple[str, ...] | None,
     target: Callable[[], Table],
     types: Mapping[str, Column] = MappingProxyType({}),
+    left_out: Collection[str] = (),
 ) -> Table:
     """A table as it was at the mover's position in the log: without columns that it got since, with those that it lost,
     and with the types that columns had there.
 
     The log says when they come and go. Only the target knows the type of a dropped column if `types` has none. One that
-    the target does not have is not moved, and is left out.
+    the target does not have is not moved, and is left out, unless the log may still have it: a task leaves it out
+    (`left_out`), so that its type does not matter.
     """
     table = replace(table, columns=tuple(_typed_as(column, types.get(column.name)) for column in table.columns))
     if planned is None or planned == table.column_names:
@@ -386,6 +388,10 @@ def as_planned(
     now = {column.name: column for column in table.columns}
     there = target().columns if set(planned) - set(now) else ()
     lost = {column.name: types.get(column.name, column) for column in there}
+    unread = {name.casefold() for name in left_out}
+    for name in planned:
+        if name not in now and name.casefold() in unread:
+            lost.setdefault(name, types.get(name, Column(name, LogicalType(TypeName.TEXT, "text"), nullable=True)))
     return replace(table, columns=tuple(now.get(name) or lost[name] for name in planned if name in now or name in lost))
 
 

@@ -85,8 +85,7 @@ class TableProblems:
                 continue
             shared = any(other is not way and other.route.target == way.route.target for other in ways)
             alone = name not in joining and not shared and not tells_tables_apart(way.route.request)
-            there = way.destination.there
-            columns = {*way.table.column_names, *(there.column_names if there else ())}
+            columns = way.table.column_names
             if (found := redefined(way.route, {**stored, **joining}, task, columns, alone=alone)) is not None:
                 yield Problem(Severity.PREVENTS, *found, "target", name)
 

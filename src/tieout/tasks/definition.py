@@ -35,6 +35,11 @@ def is_same(stored: str, present: str, columns: Collection[str]) -> bool:
     return bool(old == new)
 
 
+def left_out_of(stored: str | None) -> tuple[str, ...]:
+    """The columns that a stored definition leaves out."""
+    return tuple(json.loads(stored)["exclude_columns"]) if stored is not None else ()
+
+
 def changes_between(stored: str, present: str) -> str:
     """What differs between two definitions, in words."""
     return "; ".join(_changes(json.loads(stored), json.loads(present)))

@@ -298,10 +298,12 @@ def _with_own_names_chosen(request: TableRequest, source: Table) -> TableRequest
     )
 
 
-def without_lost(request: TableRequest, source: Table) -> TableRequest:
-    """The entry of a table that was planned by it, without the columns that it leaves out and the source has lost."""
+def without_lost(request: TableRequest, source: Table, more: Sequence[str] = ()) -> TableRequest:
+    """The entry of a table that was planned by it, without the columns that it leaves out and the source has lost.
+    `more`: those that it left out then.
+    """
     known = {name.casefold() for name in source.column_names}
-    left = tuple(name for name in request.exclude_columns if name.casefold() in known)
+    left = tuple(name for name in dict.fromkeys((*request.exclude_columns, *more)) if name.casefold() in known)
     return request if left == request.exclude_columns else replace(request, exclude_columns=left)
 
 

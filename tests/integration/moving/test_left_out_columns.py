@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from tests.integration.moving.ahead import prevents
-from tests.integration.moving.pairs import ONE_WAY, Moving
+from tests.integration.moving.pairs import ONE_OF_ALL, ONE_WAY, Moving
 from tests.integration.moving.test_work_on_the_way import asking
 from tests.integration.tasks.tables import request_of, verified
 from tieout import api
-from tieout.errors import UnsupportedError
+from tieout.errors import TieoutError, UnsupportedError
 from tieout.model.requests import TableRequest
 from tieout.model.results import Verdict
 
@@ -44,3 +44,42 @@ def test_the_source_drops_a_column_that_is_left_out(moving: Moving) -> None:
     for wrong in ("more", "nothing"):
         with pytest.raises(UnsupportedError, match=f"exclude_columns was not given and is {wrong}"):
             asking(moving, replace(LEFT_OUT, exclude_columns=(wrong,))).run()
+
+
+@ONE_OF_ALL
+def test_the_log_still_has_rows_of_before_the_column_was_dropped(moving: Moving) -> None:
+    moving.source.execute("CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20), secret VARCHAR(20))")
+    moving.source.execute("INSERT INTO t VALUES (1, 'a', 'x')")
+    asked = asking(moving, LEFT_OUT)
+    asked.run()
+    moving.source.execute("UPDATE t SET name = 'b' WHERE id = 1")
+    moving.source.execute("ALTER TABLE t DROP COLUMN secret")
+    moving.source.execute("INSERT INTO t VALUES (2, 'c')")
+    asked = asking(moving, replace(LEFT_OUT, exclude_columns=()))
+    status = asked.run()
+    assert (names(moving), status["tables"][0]["stopped"]) == (["b", "c"], None)
+    moving.source.execute("INSERT INTO t VALUES (3, 'd')")
+    asked.run()
+    assert names(moving) == ["b", "c", "d"]
+
+
+@ONE_WAY
+def test_a_table_is_not_emptied_for_an_entry_that_names_a_lost_column(moving: Moving) -> None:
+    moving.source.execute("CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20), secret VARCHAR(20))")
+    moving.source.execute("INSERT INTO t VALUES (1, 'a', 'x')")
+    asked = asking(moving, LEFT_OUT)
+    asked.run()
+    moving.source.execute("ALTER TABLE t DROP COLUMN secret")
+    with pytest.raises(TieoutError, match="can't be copied again: it has no column secret: correct `exclude_columns`"):
+        api.restart_table(asked.request, "t", asked.meta)
+    asked.run()
+    assert names(moving) == ["a"]
+    moving.source.execute("CREATE TABLE u (id INT PRIMARY KEY)")
+    both = asking(moving, LEFT_OUT, TableRequest("u"))
+    both.run()
+    moving.source.execute("ALTER TABLE t DROP COLUMN name")
+    both.run()
+    ahead = api.preflight(request_of(both), both.meta, move=both.request, spark=both.spark)
+    assert prevents(ahead) == {}
+    (told,) = [problem for problem in ahead.problems if problem.message.startswith("it is stopped: ")]
+    assert (str(told.table).split(".")[1], "tieout task restart" in (told.fix or "")) == ("t", True)

@@ -374,6 +374,12 @@ class ProgressTables:
                     f"UPDATE {self.table('columns')} SET follows = 1 WHERE task = %s AND source_table = %s",
                     [fence.task, str(source)],
                 )
+            known = self.read(fence.task)
+            if known is not None and known.began is not None and known.applied is None:
+                # The log had nothing to merge: the tables show its beginning.
+                self.session.execute(
+                    f"UPDATE {self.table('progress')} SET shown = %s WHERE task = %s", [known.began.shown, fence.task]
+                )
 
     def unplan_columns(self, fence: Fence, source: TableName) -> None:
         """Forgets the columns of a table that no longer belongs to the task."""
