@@ -143,6 +143,11 @@ def computed_of_key(expression: str, source: Table) -> bool:
     return names_in(expression) <= known and nondeterministic_part(expression) is None
 
 
+def is_function(name: str) -> bool:
+    """Whether a name, in lower case, could be one of Spark's functions without parentheses, rather than a column."""
+    return name in _NONDETERMINISTIC
+
+
 def unknown_names(expression: str, source: Table) -> list[str]:
     known = {name.casefold() for name in source.column_names} | _CONSTANT
     return sorted(names_in(expression) - known)

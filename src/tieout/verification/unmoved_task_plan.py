@@ -7,11 +7,12 @@ from functools import partial
 
 from tieout.connectors.protocols.endpoint import Endpoint, ScanColumn
 from tieout.connectors.spark_only_reader import SessionOnly
-from tieout.errors import AccessError, MissingObjectError, ReadError, TieoutError
+from tieout.errors import AccessError, MissingObjectError, ReadError, TieoutError, UsageError
 from tieout.model.requests import TableRequest, VerifyRequest
 from tieout.model.results import UnverifiedColumn
 from tieout.model.tables import Column, Table, TableName
 from tieout.tasks.table_matching import NamePair, names_of, pair_tables
+from tieout.tasks.transforms import is_function, unknown_names
 from tieout.verification.columns import compare_schemas, computes_uncompared, in_names_of_source, unchosen
 from tieout.verification.narrowing import (
     LEFT_OUT,
@@ -114,6 +115,9 @@ class UnmovedTaskPlanner:
             both = [_and(*each) for each in zip(wheres, typed, strict=True)]
             plain = replace(wanted, where=None, source_where=both[0], target_where=both[1])
             return self.pairs.plan(replace(pair, request=plain), tables)
+        for side in (0, 1):
+            if not frames[side] and (text := wheres[side]):
+                _refuse_unknown_names(text, tables, side)
         types = partial(self._computed, tables, request, narrowing)
         comparison = compare_schemas(*tables, wanted, self.request.options, types)
         if not comparison.pairs:
@@ -143,15 +147,35 @@ class UnmovedTaskPlanner:
         """The columns with the types that expressions give them: the task's by Spark, typed ones by the engines."""
         typed = narrowing.expressions.get(left.name)
         texts = typed or request.expressions.get(left.name, ("", ""))
+        of_engine = [typed or isinstance(side.reader(), SessionOnly) for side in self._sides]
+        for place, text in enumerate(texts):
+            if text and not of_engine[place]:
+                _refuse_unknown_names(text, tables, place)
         found = []
-        for side, table, column, text in zip(self._sides, tables, (left, right), texts, strict=True):
+        for side, table, column, text, engine in zip(self._sides, tables, (left, right), texts, of_engine, strict=True):
             if not text:
                 found.append(column)
-            elif typed or isinstance(side.reader(), SessionOnly):
+            elif engine:
                 found.append(side.computed(table, column, text))
             else:
                 found.append(self.transformed.computed_by_spark(table, column, text))
         return found[0], found[1]
+
+
+def _refuse_unknown_names(text: str, tables: tuple[Table, Table], side: int) -> None:
+    """Unverifiable if a side lacks a column that its Spark SQL names and the other side has: it may have lost it since
+    the task was written. UsageError if neither side has it.
+    """
+    unknown = unknown_names(text, tables[side])
+    elsewhere = {name.casefold() for name in tables[1 - side].column_names}
+    if neither := [name for name in unknown if name not in elsewhere and not is_function(name)]:
+        known = dict.fromkeys(name for table in tables for name in table.column_names)
+        raise UsageError(
+            f"{tables[side].name}: {text!r}: neither side has a column {neither[0]}", f"they have {', '.join(known)}"
+        )
+    if lost := [name for name in unknown if name in elsewhere]:
+        where = "on the target" if side else "on the source"
+        raise Unverifiable(f"{text!r}: {tables[side].name} has no column {lost[0]} {where}")
 
 
 def _names(pair: NamePair) -> list[TableName]:
