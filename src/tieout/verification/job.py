@@ -87,7 +87,7 @@ class VerificationJob:
     def _plan(self, job: Job, resume: bool, session: Callable[[], SparkSession]) -> list[PlannedTable]:
         kept = self.store.tables.all(job.id) if resume else ()
         seeds = [int(table.seed) for table in kept if table.seed]
-        planned = plan_tables(*self.endpoints, self.request, seeds[0] if seeds else None, session)
+        planned = plan_tables(*self.endpoints, self.request, seeds[0] if seeds else None, session, began=resume)
         if kept:
             planned = with_buckets_of([table.plan for table in kept], planned)
             check_same_plan(job, [(t.plan, t.source_table, t.target_table) for t in kept], planned)

@@ -30,12 +30,11 @@ from tieout.verification.columns import ColumnPair, SchemaComparison, difference
 from tieout.verification.holding import unknown_reading
 from tieout.verification.narrowing import (
     LEFT_OUT,
+    NamesOfTable,
     TypedColumns,
-    is_left_out,
-    is_named,
+    TypedTables,
     lacked,
     refuse_unknown_typed_columns,
-    refuse_unknown_typed_tables,
     refuse_without_key,
     typed_for,
     typed_request,
@@ -53,36 +52,21 @@ class MovedTaskPlanner:
     pairs: PairPlanner
     request: VerifyRequest
     transformed: TransformedPlanner
+    began: bool = False
 
     def plan(self) -> list[PlannedTable]:
         found, rest = routes_and_rest(self.pairs.source, self.pairs.target, move_request(self.request))
         groups: dict[TableName, list[Route]] = {}
         for route in found:
             groups.setdefault(route.target, []).append(route)
-        chosen = [group for group in groups.values() if self._is_chosen(group)]
-        known = [*(name for group in groups.values() for name in _names(group)), *_targets(rest)]
-        refuse_unknown_typed_tables(self.request, known)
-        rest = [pair for pair in rest if self._leaves_in(_targets([pair]))]
+        typed = TypedTables.of(self.request, [*map(_names, groups.values()), *map(_name, rest)], began=self.began)
+        chosen = [group for group in groups.values() if _is_chosen(group, typed)]
+        rest = [pair for pair in rest if typed.names(_name(pair)) and not typed.leave_out(_name(pair))]
         sources = described(self.pairs.source, [route.source for group in chosen for route in group if route.exists])
         targets = described(self.pairs.target, [group[0].target for group in chosen if group[0].exists])
         refuse_unknown_typed_columns(self.request.narrowing, [*sources.values(), *targets.values()])
         planned = [table for group in chosen for table in self._moved(group, sources, targets)]
         return self.transformed.unless_none_is_left([*planned, *(PlannedTable(pair) for pair in rest)])
-
-    def _is_chosen(self, group: Sequence[Route]) -> bool:
-        """Whether what was typed leaves these tables in. Merged tables are compared together, or not at all."""
-        if not is_named(self.request.narrowing, _names(group)):
-            return False
-        excluded = [route.source for route in group if is_left_out(self.request.narrowing, [route.source])]
-        if excluded and len(excluded) < len(group):
-            raise UsageError(
-                f"{excluded[0]} can't be left out alone: its rows are in {group[0].target} with those of other tables",
-                "leave out all of them, or none",
-            )
-        return not excluded
-
-    def _leaves_in(self, names: Sequence[TableName]) -> bool:
-        return is_named(self.request.narrowing, names) and not is_left_out(self.request.narrowing, names)
 
     def _moved(self, group: Sequence[Route], sources: Described, targets: Described) -> list[PlannedTable]:
         """A route, or several whose rows are merged."""
@@ -299,9 +283,23 @@ def _refuse_unknown_tolerances(request: TableRequest, target: Table, known: Set[
             raise UsageError(f"{target.name} has no column {name}", f"it has {', '.join(target.column_names)}")
 
 
-def _names(group: Sequence[Route]) -> list[TableName]:
-    return [*(route.source for route in group), group[0].target]
+def _is_chosen(group: Sequence[Route], typed: TypedTables) -> bool:
+    """Whether what was typed leaves these tables in. Merged tables are compared together, or not at all."""
+    if not typed.names(_names(group)):
+        return False
+    left_out = typed.leave_out(_names(group))
+    if left_out and len(left_out) < len(group):
+        raise UsageError(
+            f"{left_out[0]} can't be left out alone: its rows are in {group[0].target} with those of other tables",
+            "leave out all of them, or none",
+        )
+    return not left_out
 
 
-def _targets(pairs: Sequence[NamePair]) -> list[TableName]:
-    return [pair.target for pair in pairs if pair.target is not None]
+def _names(group: Sequence[Route]) -> NamesOfTable:
+    return NamesOfTable([route.source for route in group], group[0].target)
+
+
+def _name(pair: NamePair) -> NamesOfTable:
+    """The name of a table that only the target has."""
+    return NamesOfTable(() if pair.target is None else (pair.target,), pair.target)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from typing import NoReturn
 
 from tieout.errors import TieoutError, UsageError
 from tieout.model.requests import Narrowing, TableRequest, VerifyRequest
 from tieout.model.results import SchemaFinding
 from tieout.model.tables import Table, TableName
 from tieout.tasks.routing import Matched, Route
+from tieout.tasks.table_matching import is_pattern
 from tieout.tasks.transforms import renamed_column
 from tieout.verification.columns import on_neither
 from tieout.verification.plan import Unverifiable
@@ -48,30 +50,86 @@ def narrowed(request: TableRequest, typed: TableRequest) -> TableRequest:
 LEFT_OUT = "the task leaves it out, so that nothing of it is compared"
 
 
-def is_matched(names: Sequence[TableName], patterns: Sequence[str]) -> bool:
-    """Whether one of these names of a table was typed, with its schema or without."""
-    return any(
-        fnmatchcase(str(name) if "." in pattern else name.name, pattern) or pattern in (str(name), name.name)
-        for name in names
-        for pattern in patterns
+@dataclass(frozen=True, slots=True)
+class NamesOfTable:
+    """The names of one table of a task, or of several whose rows are merged: its own are those of the source, or else
+    that of the target.
+    """
+
+    own: Sequence[TableName]
+    target: TableName | None
+
+    @property
+    def all(self) -> frozenset[TableName]:
+        return frozenset(self.own if self.target is None else (*self.own, self.target))
+
+
+@dataclass(frozen=True, slots=True)
+class TypedTables:
+    """Which tables of a task were typed, and which to leave out: by their own names, and by the target's."""
+
+    named: frozenset[TableName] | None
+    left_out: tuple[frozenset[TableName], frozenset[TableName]]
+
+    @classmethod
+    def of(cls, request: VerifyRequest, tables: Sequence[NamesOfTable], *, began: bool) -> TypedTables:
+        """UsageError for a typed table that the task does not have, and for a plain name of one to leave out, unless
+        the verification `began` before: what it leaves out may be gone since.
+
+        A name to leave out is one of the source first: tables that only go to one of that name are not meant.
+        """
+        every = [table.all for table in tables]
+        named = [_as_written(typed, every) or _in_another_case(typed, every) for typed in request.narrowing.tables]
+        sides = [frozenset(table.own) for table in tables], [frozenset(filter(None, [t.target])) for t in tables]
+        own, targets = set[TableName](), set[TableName]()
+        for typed in request.narrowing.exclude:
+            ways = ((find, side) for find in (_as_written, _in_another_case) for side in (0, 1))
+            found, side = next(((f, side) for find, side in ways if (f := find(typed, sides[side]))), (frozenset(), 0))
+            (own, targets)[side].update(found)
+            if not (found or is_pattern(typed) or began):
+                _refuse_unknown(typed, request, every)
+        for typed, found in zip(request.narrowing.tables, named, strict=True):
+            if not found:
+                _refuse_unknown(typed, request, every)
+        return cls(frozenset().union(*named) if named else None, (frozenset(own), frozenset(targets)))
+
+    def names(self, table: NamesOfTable) -> bool:
+        """Whether a table is one of the typed ones, or none were typed."""
+        return self.named is None or not self.named.isdisjoint(table.all)
+
+    def leave_out(self, table: NamesOfTable) -> list[TableName]:
+        """Which of a table's own names are left out: all, if its target is."""
+        own, targets = self.left_out
+        return list(table.own) if table.target in targets else [name for name in table.own if name in own]
+
+
+def _as_written(typed: str, tables: Sequence[frozenset[TableName]]) -> frozenset[TableName]:
+    """The names that a typed name or pattern means, with a schema or without."""
+    return frozenset(
+        name
+        for name in frozenset[TableName]().union(*tables)
+        if fnmatchcase(str(name) if "." in typed else name.name, typed) or typed in (str(name), name.name)
     )
 
 
-def is_named(narrowing: Narrowing, names: Sequence[TableName]) -> bool:
-    """Whether a table with these names is one of the typed ones, or none were typed."""
-    return not narrowing.tables or is_matched(names, narrowing.tables)
+def _in_another_case(typed: str, tables: Sequence[frozenset[TableName]]) -> frozenset[TableName]:
+    """The same ignoring case, if they are all names of one table. A pattern has none."""
+    alike = _alike(typed, tables)
+    having = [alike & table for table in tables if alike & table]
+    return alike if having and having[0].intersection(*having) else frozenset()
 
 
-def is_left_out(narrowing: Narrowing, names: Sequence[TableName]) -> bool:
-    return is_matched(names, narrowing.exclude)
+def _alike(typed: str, tables: Sequence[frozenset[TableName]]) -> frozenset[TableName]:
+    folded = typed.casefold()
+    every = frozenset[TableName]().union(*tables)
+    return frozenset(name for name in every if folded in (str(name).casefold(), name.name.casefold()))
 
 
-def refuse_unknown_typed_tables(request: VerifyRequest, names: Sequence[TableName]) -> None:
-    """Raises UsageError for a typed table that the task does not have. `names`: those of its tables."""
-    for typed in request.narrowing.tables:
-        if not is_matched(names, [typed]):
-            known = dict.fromkeys(entry.source for entry in request.tables)
-            raise UsageError(f"the task has no table {typed}", f"it has {', '.join(known) or 'other tables'}")
+def _refuse_unknown(typed: str, request: VerifyRequest, tables: Sequence[frozenset[TableName]]) -> NoReturn:
+    if alike := sorted(_alike(typed, tables)):
+        raise UsageError(f"the task has no table {typed}", f"did you mean {' or '.join(map(str, alike))}?")
+    known = dict.fromkeys(entry.source for entry in request.tables)
+    raise UsageError(f"the task has no table {typed}", f"it has {', '.join(known) or 'other tables'}")
 
 
 def refuse_unknown_typed_columns(narrowing: Narrowing, tables: Sequence[Table | TieoutError]) -> None:

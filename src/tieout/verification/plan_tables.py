@@ -27,19 +27,21 @@ def plan_tables(
     request: VerifyRequest,
     seed: int | None = None,
     session: Callable[[], SparkSession] | None = None,
+    *,
+    began: bool = False,
 ) -> list[PlannedTable]:
     """Plans all tables of a request.
 
     `session` is called if a task has Spark SQL. Without one, nobody looks at it, and tables that need its types have no
-    plan.
+    plan. `began`: it is the request of a verification that began before.
     """
     planner = PairPlanner(source, target, request.options, secrets.randbits(62) if seed is None else seed)
     if request.meaning is Meaning.ENGINE:
         return _pairs_of_endpoints(planner, request)
     transformed = TransformedPlanner(planner, request.meaning, session)
     if request.meaning is Meaning.MOVED:
-        return MovedTaskPlanner(planner, request, transformed).plan()
-    return UnmovedTaskPlanner(planner, request, transformed).plan()
+        return MovedTaskPlanner(planner, request, transformed, began).plan()
+    return UnmovedTaskPlanner(planner, request, transformed, began).plan()
 
 
 def _pairs_of_endpoints(planner: PairPlanner, request: VerifyRequest) -> list[PlannedTable]:

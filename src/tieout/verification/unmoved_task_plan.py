@@ -10,18 +10,17 @@ from tieout.connectors.spark_only_reader import SessionOnly
 from tieout.errors import AccessError, MissingObjectError, ReadError, TieoutError, UsageError
 from tieout.model.requests import TableRequest, VerifyRequest
 from tieout.model.results import UnverifiedColumn
-from tieout.model.tables import Column, Table, TableName
+from tieout.model.tables import Column, Table
 from tieout.tasks.table_matching import NamePair, names_of, pair_tables
 from tieout.tasks.transforms import is_function, unknown_names
 from tieout.verification.columns import compare_schemas, computes_uncompared, in_names_of_source, unchosen
 from tieout.verification.narrowing import (
     LEFT_OUT,
-    is_left_out,
-    is_named,
+    NamesOfTable,
+    TypedTables,
     lacked,
     narrowed,
     refuse_unknown_typed_columns,
-    refuse_unknown_typed_tables,
     typed_for,
     typed_request,
 )
@@ -43,6 +42,7 @@ class UnmovedTaskPlanner:
     pairs: PairPlanner
     request: VerifyRequest
     transformed: TransformedPlanner
+    began: bool = False
 
     def plan(self) -> list[PlannedTable]:
         """Tables that nobody moves: each side has its own conditions and expressions."""
@@ -51,9 +51,8 @@ class UnmovedTaskPlanner:
         right = names_of(self.pairs.target, tables, of_target=True).without_own()
         narrowing = self.request.narrowing
         found = pair_tables(left, right, tables)
-        refuse_unknown_typed_tables(self.request, [name for pair in found for name in _names(pair)])
-        named = [pair for pair in found if is_named(narrowing, _names(pair))]
-        pairs = [pair for pair in named if not is_left_out(narrowing, _either(pair))]
+        typed = TypedTables.of(self.request, list(map(_names, found)), began=self.began)
+        pairs = [pair for pair in found if typed.names(_names(pair)) and not typed.leave_out(_names(pair))]
         sources = described(self.pairs.source, [pair.source for pair in pairs if pair.source and pair.target])
         targets = described(self.pairs.target, [pair.target for pair in pairs if pair.source and pair.target])
         refuse_unknown_columns(pairs, sources, targets)
@@ -178,13 +177,9 @@ def _refuse_unknown_names(text: str, tables: tuple[Table, Table], side: int) -> 
         raise Unverifiable(f"{text!r}: {tables[side].name} has no column {lost[0]} {where}")
 
 
-def _names(pair: NamePair) -> list[TableName]:
-    return [name for name in (pair.source, pair.target) if name is not None]
-
-
-def _either(pair: NamePair) -> list[TableName]:
-    name = pair.source or pair.target
-    return [] if name is None else [name]
+def _names(pair: NamePair) -> NamesOfTable:
+    own = pair.source or pair.target
+    return NamesOfTable(() if own is None else (own,), pair.target)
 
 
 def _and(one: str | None, other: str | None) -> str | None:

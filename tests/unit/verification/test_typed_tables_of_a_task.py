@@ -13,6 +13,8 @@ from tieout.config.urls import parse_url
 from tieout.connectors.registry import open_endpoint
 from tieout.errors import UsageError
 from tieout.model.requests import Meaning, Narrowing, TableRequest, VerifyRequest
+from tieout.model.tables import TableName
+from tieout.verification.narrowing import NamesOfTable, TypedTables
 from tieout.verification.parts import parts_of
 from tieout.verification.plan import PlannedTable
 from tieout.verification.plan_tables import plan_tables
@@ -37,12 +39,12 @@ def planned(tmp_path: Path) -> Planned:
         urls.append(f"sqlite:///{tmp_path / name}")
 
     def plan(
-        *entries: TableRequest, meaning: Meaning = Meaning.SPARK, **typed: tuple[str, ...]
+        *entries: TableRequest, meaning: Meaning = Meaning.SPARK, began: bool = False, **typed: tuple[str, ...]
     ) -> list[tuple[str | None, str | None, str | None]]:
         request = VerifyRequest(*urls, entries, task="t", meaning=meaning, narrowing=Narrowing(**typed))
         with ExitStack() as stack:
             source, target = (stack.enter_context(closing(open_endpoint(parse_url(url)))) for url in urls)
-            found = plan_tables(source, target, request)
+            found = plan_tables(source, target, request, began=began)
         return [
             (each.pair.source and each.pair.source.name, each.pair.target and each.pair.target.name, condition(each))
             for each in found
@@ -56,7 +58,7 @@ ORDERS_ALIVE = TableRequest("main.orders", where="deleted = 0")
 ORDERS = ("orders", "orders", None)
 
 
-@pytest.mark.parametrize("typed", ["orders", "o*", "main.orders", "main.o*"])
+@pytest.mark.parametrize("typed", ["orders", "o*", "main.orders", "main.o*", "Orders", "MAIN.Orders"])
 def test_an_entry_of_its_own_goes_before_a_pattern(planned: Planned, typed: str) -> None:
     assert planned(TableRequest("orders"), ALIVE, tables=(typed,)) == [ORDERS]
     (found,) = planned(ORDERS_ALIVE, TableRequest("main.*"), tables=(typed,))
@@ -85,7 +87,7 @@ def test_a_pattern_keeps_the_target_of_its_tables(planned: Planned) -> None:
     assert planned(entry, tables=("o*", "a")) == [("a", "a", None), ORDERS]
 
 
-@pytest.mark.parametrize("name", ["Orders", "other.orders", "x*"])
+@pytest.mark.parametrize("name", ["Orderz", "other.orders", "x*", "O*"])
 def test_a_table_that_the_task_does_not_have(planned: Planned, name: str) -> None:
     with pytest.raises(UsageError, match="the task has no table"):
         planned(ALIVE, tables=(name,))
@@ -99,3 +101,51 @@ def test_a_part_of_merged_tables_that_were_not_chosen_may_be_left_out(planned: P
     assert found == [ORDERS]
     with pytest.raises(UsageError, match="a can't be left out alone"):
         planned(TableRequest("orders"), merged, meaning=Meaning.MOVED, exclude=("a",))
+
+
+EITHER = pytest.mark.parametrize("meaning", [Meaning.SPARK, Meaning.MOVED])
+
+
+@EITHER
+@pytest.mark.parametrize("typed", ["a", "A", "main.A", "Orders", "ORDERS", "?"])
+def test_a_table_is_left_out_by_any_of_its_names(planned: Planned, meaning: Meaning, typed: str) -> None:
+    entries = TableRequest("a", "orders"), TableRequest("items")
+    assert planned(*entries, meaning=meaning, exclude=(typed,)) == [("items", "items", None)]
+
+
+@EITHER
+def test_a_name_to_leave_out_is_one_of_the_source_first(planned: Planned, meaning: Meaning) -> None:
+    entries = TableRequest("a", "b"), TableRequest("b", "orders")
+    assert planned(*entries, meaning=meaning, exclude=("b",)) == [("a", "b", None)]
+
+
+@EITHER
+def test_a_table_to_leave_out_that_the_task_does_not_have(planned: Planned, meaning: Meaning) -> None:
+    with pytest.raises(UsageError, match="the task has no table c"):
+        planned(TableRequest("items"), meaning=meaning, exclude=("c",))
+    assert planned(TableRequest("items"), meaning=meaning, exclude=("c*",)) == [("items", "items", None)]
+    gone = planned(TableRequest("items"), meaning=meaning, exclude=("c",), began=True)
+    assert gone == [("items", "items", None)]  # it was left out of a verification, and dropped since
+
+
+def test_merged_tables_are_left_out_by_the_name_of_their_target(planned: Planned) -> None:
+    merged = TableRequest("?", "items", expressions={"deleted": ("length(_table)", "")})
+    assert planned(TableRequest("orders"), merged, meaning=Meaning.MOVED, exclude=("ITEMS",)) == [ORDERS]
+
+
+def named(typed: str, *tables: tuple[str, str]) -> list[int]:
+    """Which of the tables (source, target) a name means."""
+    names = [NamesOfTable((TableName.parse(a),), TableName.parse(b)) for a, b in tables]  # type: ignore[arg-type]
+    request = VerifyRequest("", "", narrowing=Narrowing(tables=(typed,)))
+    chosen = TypedTables.of(request, names, began=False)
+    return [place for place, each in enumerate(names) if chosen.names(each)]
+
+
+def test_a_name_in_another_case_is_that_of_one_table() -> None:
+    two = ("shop.Orders", "public.orders"), ("shop.ORDERS", "public.orders_2")
+    assert named("orders", *two) == [0]
+    assert named("ORDERS", *two) == [1]
+    with pytest.raises(UsageError, match="the task has no table oRDERS") as error:
+        named("oRDERS", *two)
+    assert error.value.hint == "did you mean public.orders or shop.ORDERS or shop.Orders?"
+    assert named("ORDERS", ("shop.orders", "public.a"), ("shop.orders", "public.b")) == [0, 1]

@@ -293,7 +293,7 @@ def opened(job: Job, source_url: EndpointUrl, target_url: EndpointUrl, *, undoes
         moved = request.meaning is Meaning.MOVED
         tables: dict[str, RepairTable] = {}
         refused: dict[str, str] = {}
-        for planned in plan_tables(source, target, request):
+        for planned in plan_tables(source, target, request, began=True):
             name = planned.name
             found = repair_table(planned, writer, same_engine=same_engine, moved=moved, undoes=undoes)
             if name in tables or name in refused:
