@@ -12,7 +12,7 @@ import typer
 
 from tieout.cli._support import options as common
 from tieout.cli._support import verify_options as o
-from tieout.cli._support.context import job_url, job_urls, load_context
+from tieout.cli._support.context import job_url, job_urls, load_context, refuse_edited_task
 from tieout.cli._support.interrupts import interruptible
 from tieout.cli._support.output import result_stream, write_stderr
 from tieout.config.secrets import private_file
@@ -87,7 +87,9 @@ def plan(
     from tieout.report.repairs import write_repair
 
     context = load_context(config, meta)
-    work = repair_work(context, api.repairable_job(job, context.meta), Urls(url, source, target))
+    found = api.repairable_job(job, context.meta)
+    refuse_edited_task(context, found)
+    work = repair_work(context, found, Urls(url, source, target))
     with interruptible(), progress_listener(sys.stderr, quiet) as listener:
         made = work.plan(_pairs("--choose", choose), _pairs("--set", values), table, listener, with_values=with_values)
     if sql is not None:
@@ -120,7 +122,8 @@ def apply(
     from tieout.report.repairs import write_repair
 
     context = load_context(config, meta)
-    chosen, work = _planned(context, plan, Urls(url, source, target))
+    chosen, job, work = _planned(context, plan, Urls(url, source, target))
+    refuse_edited_task(context, job)
     if dry_run:
         with result_stream() as stream:
             work.write_sql(chosen.id, stream)
@@ -149,7 +152,7 @@ def undo(
     from tieout.report.repairs import write_repair
 
     context = load_context(config, meta)
-    chosen, work = _planned(context, plan, Urls(url, source, target))
+    chosen, _, work = _planned(context, plan, Urls(url, source, target))
     with interruptible(f"tieout repair undo {chosen.id}"), progress_listener(sys.stderr, quiet) as listener:
         result = work.undo(chosen.id, listener)
     with result_stream() as stream:
@@ -157,11 +160,13 @@ def undo(
     return result.exit_code
 
 
-def _planned(context: Context, reference: str, urls: Urls) -> tuple[RepairPlan, _VerificationRepair | _CheckRepair]:
+def _planned(
+    context: Context, reference: str, urls: Urls
+) -> tuple[RepairPlan, Job, _VerificationRepair | _CheckRepair]:
     from tieout import api
 
     chosen = api.repair_plan(reference, context.meta)
-    return chosen.plan, repair_work(context, chosen.job, urls)
+    return chosen.plan, chosen.job, repair_work(context, chosen.job, urls)
 
 
 def _pairs(option: str, typed: list[str] | None) -> dict[str, str]:

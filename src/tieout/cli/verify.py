@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tieout.cli._support import options as common
 from tieout.cli._support import verify_options as o
-from tieout.cli._support.context import Context, Sides, job_urls, load_context
+from tieout.cli._support.context import Context, Sides, job_urls, load_context, refuse_edited_task
 from tieout.cli._support.interrupts import interruptible
 from tieout.cli._support.output import OutputOptions, progress_to_stderr, result_stream, write_stderr
 from tieout.cli._support.parse_options import TypedOptions, TypedTables, build_request, verify_options
@@ -158,5 +158,6 @@ def resumed_request(
             f"{typed[0]} can't be combined with --resume: the job keeps what it started with", "leave it out"
         )
     job = api.resumable_job(reference, context.meta)
+    refuse_edited_task(context, job)
     request = request_from_document(job.request, *job_urls(context, job, sides))
     return job.id, replace(request, options=verify_options(options, request.options))

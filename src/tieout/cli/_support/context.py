@@ -74,6 +74,28 @@ def job_url(context: Context, job: Job, option: str, typed: str | None) -> str:
     return url
 
 
+def refuse_edited_task(context: Context, job: Job) -> None:
+    """UsageError if the configuration has the job's task, and it says something else about the job's tables by now."""
+    from tieout import api
+    from tieout.meta import JobKind
+    from tieout.model.documents import request_from_document
+    from tieout.model.requests import Meaning
+    from tieout.tasks.definition import edited_table
+
+    if job.kind is not JobKind.VERIFICATION or job.task is None or job.task not in context.settings.tasks:
+        return
+    before = request_from_document(job.request, job.source, job.target or "")
+    if before.meaning is Meaning.ENGINE:  # a job of an earlier version
+        return
+    task = context.settings.task(job.task)
+    tables = [(each.source_table, each.target_table) for each in api.show_job(job.id, context.meta).tables]
+    present = [table.request() for table in task.tables]
+    is_moved = before.meaning is Meaning.MOVED, task.is_moved
+    if name := edited_table(before.tables, present, tables, is_moved=is_moved):
+        message = f"the task {job.task} was edited since job {job.id}: it says something else about {name}"
+        raise UsageError(message, f"verify it again: tieout verify {job.task}")
+
+
 def _refuse_another_place(job: Job, url: str, before: str) -> None:
     if not parse_url(url).is_same_place(parse_url(before)):
         message = f"job {job.id} ran on {before}, not on {parse_url(url).redacted()}"
