@@ -89,7 +89,7 @@ class Restarts:
         known = {name.casefold() for name in source.column_names}
         for setting, names in (("columns", route.request.columns), ("exclude_columns", route.request.exclude_columns)):
             if lost := [name for name in names or () if name.casefold() not in known]:
-                return f"it has no column {lost[0]}: correct `{setting}` first"
+                return f"it has no column {lost[0]}: correct {setting} first"
         return None
 
     def _has_written(self, route: Route) -> bool:
