@@ -31,6 +31,8 @@ def pair(case: Case, request: pytest.FixtureRequest) -> tuple[Database, Database
     for database in (source, target):
         for statement in TABLES.values():
             database.execute(statement)
+    if source.server.scheme == "postgresql":
+        source.execute("ALTER TABLE events REPLICA IDENTITY FULL")
     for table in ("first", "slow"):
         source.execute(f"INSERT INTO {table} VALUES (1, 0)")
     return source, target
