@@ -14,9 +14,10 @@ from tests.faults.moving.test_levels import locked, until
 if TYPE_CHECKING:
     from tests.servers.server import Database
 
+# Each transaction is a batch: PostgreSQL's log is cut by bytes, not by transactions.
 CASES = [
     pytest.param(Case("mariadb-postgres", "any", "any", 1), id="mariadb-postgres"),
-    pytest.param(Case("postgres-mariadb", "any", "any", 1), id="postgres-mariadb", marks=pytest.mark.thorough),
+    pytest.param(Case("mariadb-mariadb", "any", "any", 1), id="mariadb-mariadb", marks=pytest.mark.thorough),
 ]
 TABLES = {
     "first": "CREATE TABLE first (id INT PRIMARY KEY, n INT NOT NULL)",
@@ -31,8 +32,6 @@ def pair(case: Case, request: pytest.FixtureRequest) -> tuple[Database, Database
     for database in (source, target):
         for statement in TABLES.values():
             database.execute(statement)
-    if source.server.scheme == "postgresql":
-        source.execute("ALTER TABLE events REPLICA IDENTITY FULL")
     for table in ("first", "slow"):
         source.execute(f"INSERT INTO {table} VALUES (1, 0)")
     return source, target
