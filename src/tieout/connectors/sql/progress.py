@@ -374,11 +374,14 @@ class ProgressTables:
                     f"UPDATE {self.table('columns')} SET follows = 1 WHERE task = %s AND source_table = %s",
                     [fence.task, str(source)],
                 )
-            known = self.read(fence.task)
-            if known is not None and known.began is not None and known.applied is None:
+            ((began, applied, shown),) = self.session.rows(
+                f"SELECT began, applied, shown FROM {self.table('progress')} WHERE task = %s", [fence.task]
+            )
+            if began is not None and applied is None and shown is None:
                 # The log had nothing to merge: the tables show its beginning.
                 self.session.execute(
-                    f"UPDATE {self.table('progress')} SET shown = %s WHERE task = %s", [known.began.shown, fence.task]
+                    f"UPDATE {self.table('progress')} SET shown = %s WHERE task = %s",
+                    [Position(began).shown, fence.task],
                 )
 
     def unplan_columns(self, fence: Fence, source: TableName) -> None:
