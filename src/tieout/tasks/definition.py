@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Collection, Iterator, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from tieout.model.requests import TableRequest
-from tieout.model.tables import TableName
-from tieout.tasks.table_matching import EVERYTHING, is_pattern
 from tieout.tasks.transforms import condition_of
 
 
@@ -63,59 +59,3 @@ def _words(value: str | list[str] | None) -> str:
     if not value:
         return "not given"
     return repr(value) if isinstance(value, str) else ", ".join(value)
-
-
-def edited_table(
-    before: Sequence[TableRequest],
-    now: Sequence[TableRequest],
-    tables: Sequence[tuple[str | None, str | None]],
-    *,
-    is_moved: tuple[bool, bool],
-) -> str | None:
-    """The first of a job's tables (source, target) about which a task's entries say something else by now. `is_moved`:
-    whether it is moved, then and now.
-    """
-    # A task without entries of its own is given them by whoever verifies it.
-    typed = bool(before) and not now
-    for source, target in tables:
-        for name in _names_of(source) if source else [target or ""]:
-            kept, present = (_said_of(name, entries or [EVERYTHING], source is not None) for entries in (before, now))
-            if [_meaning(r, is_moved[0], typed) for r in kept] != [_meaning(r, is_moved[1], typed) for r in present]:
-                return name
-    return None
-
-
-def _names_of(source: str) -> list[str]:
-    """The names of merged tables, as far as a job lists them."""
-    return re.sub(r" and \d+ more$", "", source).split(", ")
-
-
-def _said_of(name: str, entries: Sequence[TableRequest], is_source: bool) -> list[TableRequest]:
-    """The entries about a table: those that name it, or else the first whose pattern matches it."""
-    full = TableName.parse(name)
-    names = (name, name if full is None else full.name)
-    folded = {each.casefold() for each in names}
-    plain = [r for r in entries if not is_pattern(r.source)]
-    if said := [r for r in plain if (r.source if is_source else r.target or r.source).casefold() in folded]:
-        return said
-    patterns = [r for r in entries if is_pattern(r.source) and _matches(names, r.source, is_source)]
-    left = [r for r in patterns if not any(_matches(names, pattern, is_source) for pattern in r.exclude)]
-    return left[:1]
-
-
-def _matches(names: tuple[str, str], pattern: str, is_source: bool) -> bool:
-    if is_source:
-        return fnmatchcase(names[0] if "." in pattern else names[1], pattern)
-    return fnmatchcase(names[1], pattern.rpartition(".")[2])  # a target's schema may have another name
-
-
-def _meaning(request: TableRequest, is_moved: bool, typed: bool) -> tuple[object, ...]:
-    """What an entry says of its tables. The order of columns means nothing, except in a key."""
-    return (
-        definition_of(request),
-        None if typed else request.target,
-        request.key,
-        request.target_where or (None if is_moved else request.where),
-        request.tolerance,
-        {name: text for name, (_, text) in request.expressions.items()},
-    )

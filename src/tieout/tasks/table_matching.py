@@ -162,7 +162,7 @@ def _same_schemas(target: Names, request: TableRequest) -> set[str]:
 
 def matching_tables(names: Names, request: TableRequest) -> list[TableName]:
     """The tables that a request's pattern matches."""
-    found = [t for t in names.tables if _matches(t, names.schema, request.source)]
+    found = [t for t in names.tables if matches(t, names.schema, request.source)]
     return [t for t in found if not _excluded(t, names, request)]
 
 
@@ -181,14 +181,15 @@ def find_table(names: Names, text: str, schema: str | None = None) -> TableName 
     return None
 
 
-def _matches(table: TableName, schema: str, pattern: str) -> bool:
+def matches(table: TableName, schema: str, pattern: str) -> bool:
+    """Whether a pattern means a table; one without a schema means those of `schema`."""
     if "." in pattern:
         return fnmatchcase(f"{table.schema}.{table.name}", pattern)
     return table.schema == schema and fnmatchcase(table.name, pattern)
 
 
 def _excluded(table: TableName, names: Names, request: TableRequest) -> bool:
-    return any(_matches(table, names.schema, pattern) for pattern in request.exclude)
+    return any(matches(table, names.schema, pattern) for pattern in request.exclude)
 
 
 def is_pattern(text: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tieout.model.requests import TableRequest
-from tieout.tasks.definition import edited_table
+from tieout.tasks.edited_tables import edited_table
 
 ORDERS = TableRequest("orders", columns=("id", "total"), where="id > 0")
 REST = TableRequest("shop.*", exclude=("shop.audit",))

@@ -80,7 +80,7 @@ def refuse_edited_task(context: Context, job: Job) -> None:
     from tieout.meta import JobKind
     from tieout.model.documents import request_from_document
     from tieout.model.requests import Meaning
-    from tieout.tasks.definition import edited_table
+    from tieout.tasks.edited_tables import edited_table
 
     if job.kind is not JobKind.VERIFICATION or job.task is None or job.task not in context.settings.tasks:
         return

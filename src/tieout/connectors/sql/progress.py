@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tieout.connectors.sql.internal_tables import PREFIX, PROGRESS, VERSION
 from tieout.connectors.sql.session import SqlSession
@@ -339,17 +339,20 @@ class ProgressTables:
         """What transforms the source tables that the task has; nothing for those that an earlier version planned. Works
         on tables of every layout, as a preflight meets them.
         """
+        rows = self._rows_of_any_layout(
+            f"SELECT source_table, definition FROM {self.table('columns')} WHERE task = %s AND definition IS NOT NULL",
+            task,
+        )
+        return {str(name): str(definition) for name, definition in rows}
+
+    def _rows_of_any_layout(self, statement: str, task: str) -> list[tuple[Any, ...]]:
+        """The rows of a task; none if the table, of an older layout, lacks a column."""
         try:
-            rows = self.session.rows(
-                f"SELECT source_table, definition FROM {self.table('columns')} "
-                "WHERE task = %s AND definition IS NOT NULL",
-                [task],
-            )
+            return list(self.session.rows(statement, [task]))
         except EndpointError as error:
             if error.transient:
                 raise
-            return {}
-        return {str(name): str(definition) for name, definition in rows}
+            return []
 
     def plan_types(self, fence: Fence, source: TableName, columns: Sequence[Column]) -> None:
         """Stores the types that these columns of a planned table have at the point to which the log was read."""
@@ -374,15 +377,16 @@ class ProgressTables:
                     f"UPDATE {self.table('columns')} SET follows = 1 WHERE task = %s AND source_table = %s",
                     [fence.task, str(source)],
                 )
-            ((began, applied, shown),) = self.session.rows(
-                f"SELECT began, applied, shown FROM {self.table('progress')} WHERE task = %s", [fence.task]
-            )
-            if began is not None and applied is None and shown is None:
-                # The log had nothing to merge: the tables show its beginning.
-                self.session.execute(
-                    f"UPDATE {self.table('progress')} SET shown = %s WHERE task = %s",
-                    [Position(began).shown, fence.task],
-                )
+            self._show_beginning(fence.task)
+
+    def _show_beginning(self, task: str) -> None:
+        """Tables show the beginning of a log that had nothing to merge. Locks nothing if that is known."""
+        progress = self.table("progress")
+        ((began, applied, shown),) = self.session.rows(
+            f"SELECT began, applied, shown FROM {progress} WHERE task = %s", [task]
+        )
+        if began is not None and applied is None and shown is None:
+            self.session.execute(f"UPDATE {progress} SET shown = %s WHERE task = %s", [Position(began).shown, task])
 
     def unplan_columns(self, fence: Fence, source: TableName) -> None:
         """Forgets the columns of a table that no longer belongs to the task."""
@@ -410,16 +414,11 @@ class ProgressTables:
         """Where the rows of the source tables go that the task has; nothing for those whose targets are not stored.
         Works on tables of every layout, as a preflight meets them.
         """
-        try:
-            rows = self.session.rows(
-                f"SELECT source_table, target_table, planned FROM {self.table('columns')} "
-                "WHERE task = %s AND target_table IS NOT NULL",
-                [task],
-            )
-        except EndpointError as error:
-            if error.transient:
-                raise
-            return {}
+        rows = self._rows_of_any_layout(
+            f"SELECT source_table, target_table, planned FROM {self.table('columns')} "
+            "WHERE task = %s AND target_table IS NOT NULL",
+            task,
+        )
         return {str(name): str(target) for name, target, columns in rows if tuple(json.loads(columns)) != FORGOTTEN}
 
     def tables_into(self, target: TableName) -> set[tuple[str, str]]:

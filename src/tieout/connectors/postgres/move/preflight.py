@@ -56,7 +56,7 @@ def log_problems(connection: Any, slot: str) -> Iterator[Problem]:
 
 
 def table_problems(connection: Any, table: TableName, key: Sequence[str]) -> Iterator[Problem]:
-    """Problems of a table. `key` identifies its rows. None if the table is gone by now: whoever reads it says so."""
+    """Problems of a table; none if it is gone by now: whoever reads it says so. `key` identifies its rows."""
     name, found = str(table), _row(connection, _SOURCE_TABLE, table.schema, table.name)
     if found is None:
         return
